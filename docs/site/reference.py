@@ -257,10 +257,10 @@ class Body:
     def elsewhere(self, home: Entry):
         """One line for a name that has its entry on another page or under another name."""
         doc = self.docstring()
-        said = doc.summary if doc else ""
+        sentence = doc.summary if doc else ""
         if is_inplace(self.entry):
-            said = "Writes the result to the tensor itself."
-        yield f"<p>{said} See {self.to(home.path)}.</p>"
+            sentence = "Writes the result to the tensor itself."
+        yield f"<p>{sentence} See {self.to(home.path)}.</p>"
 
     def also(self):
         """The other names of the entry."""

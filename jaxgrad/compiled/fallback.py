@@ -21,7 +21,7 @@ class Fallback:
     def __init__(self, name: str, function):
         self.name, self.function = name, function
         self.keys = BoundedCache(Clock("programs"), lambda _: ENTRY)
-        self.told: set[str] = set()
+        self.warned: set[str] = set()
 
     def holds(self, key) -> bool:
         """Whether the function could not be traced with arguments of this kind."""
@@ -55,8 +55,8 @@ class Fallback:
         self.warn(why, f"{self.name} runs uncompiled from now on, because {why}")
 
     def warn(self, topic: str, message: str):
-        if topic not in self.told:
-            self.told.add(topic)
+        if topic not in self.warned:
+            self.warned.add(topic)
             warnings.warn(message, stacklevel=users_stacklevel())
 
 

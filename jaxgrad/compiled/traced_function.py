@@ -38,7 +38,7 @@ class TracedFunction:
 
     `cache`: its programs; `count`: how often it was traced, and `why` the last time;
     `traces_in_a_row`: how many of the last calls were traced although there was a program for their
-    kind of arguments; `most_in_a_row`: after so many traces it runs uncompiled, or warns; `told`:
+    kind of arguments; `most_in_a_row`: after so many traces it runs uncompiled, or warns; `warned`:
     the warnings so far; `changing`: the tensors whose numbers it looks at and changes; `fallback`:
     the arguments for which it runs uncompiled, None if it raises instead; `undrawn`: the arguments
     for which it draws values that no program can draw; `draws_anew`: whether each call makes the
@@ -54,7 +54,7 @@ class TracedFunction:
         """Begin without any program."""
         self.cache = cache
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
-        self.told: set[str] = set()
+        self.warned: set[str] = set()
         self.changing = ChangingNumbers()
 
     @cached_property
@@ -158,9 +158,9 @@ class TracedFunction:
         """Whether a program that repeats what the function read may be kept, after a warning."""
         if self.draws_anew:
             return True
-        for message in reads.told(tracing):
-            if message not in self.told:
-                self.told.add(message)
+        for message in reads.messages(tracing):
+            if message not in self.warned:
+                self.warned.add(message)
                 warnings.warn(message, stacklevel=users_stacklevel())
         return True
 

@@ -146,7 +146,7 @@ def set_compares_calls(compares: bool):
 
 
 # of what a process runs so many bytes are compared
-TOLD = 128
+MOST_BYTES = 128
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def _teller(mesh: Mesh):
     axes = tuple(mesh.axis_names)
     return jax.jit(
         jax.shard_map(
-            lambda told: jax.lax.all_gather(told, axes),
+            lambda values: jax.lax.all_gather(values, axes),
             mesh=mesh,
             in_specs=PartitionSpec(),
             out_specs=PartitionSpec(),
@@ -168,9 +168,9 @@ def compare_calls(what: str, mesh: Mesh):
     """Raise DistBackendError, in all processes of a mesh, where they are about to run other
     programs. what: the program of this one.
     """
-    encoded = np.frombuffer(what.encode()[:TOLD].ljust(TOLD), np.uint8)
+    encoded = np.frombuffer(what.encode()[:MOST_BYTES].ljust(MOST_BYTES), np.uint8)
     every = np.asarray(_teller(mesh)(shared(encoded, mesh)).addressable_data(0))
-    texts = [bytes(row).decode(errors="replace").rstrip() for row in every.reshape(-1, TOLD)]
+    texts = [bytes(row).decode(errors="replace").rstrip() for row in every.reshape(-1, MOST_BYTES)]
     if len(set(texts)) > 1:
         ranks = [device.process_index for device in mesh.devices.flat]
         shown = "; ".join(f"rank {n} runs {t}" for n, t in zip(ranks, texts, strict=True))

@@ -95,7 +95,7 @@ class FrozenReads:
     def states(self) -> dict:
         return {key: StateOf(generator) for key, generator in self.generators.items()}
 
-    def told(self, program):
+    def messages(self, program):
         """Yield a message for each read, and for each generator that the trace drew from."""
         for read in self.readers_of(program)[1]:
             if read.generator is None:

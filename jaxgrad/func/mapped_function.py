@@ -55,7 +55,7 @@ class BatchedFunction(CompiledFunction):
     def may_freeze(self, reads, tracing, leaves, structure):
         # the user did not ask to compile, so a function that reads the time, draws random numbers
         # or prints an example runs at each call
-        return not (any(reads.told(tracing)) or tracing.printed)
+        return not (any(reads.messages(tracing)) or tracing.printed)
 
 
 class OwnFunctions(Memory):

@@ -232,7 +232,7 @@ class Shared:
 
     def may_freeze(self, reads, tracing, leaves, structure):
         # the user did not ask to compile
-        may_serve = tracing.may_serve and not any(reads.told(tracing))
+        may_serve = tracing.may_serve and not any(reads.messages(tracing))
         self.is_refused |= not may_serve
         return may_serve
 

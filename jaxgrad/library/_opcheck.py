@@ -176,10 +176,10 @@ def _test_faketensor(operator, args, kwargs, tolerance):
         raise AssertionError(
             f"{operator}: the fake returned {len(fakes)} tensors, the kernel {len(reals)}"
         )
-    for told, tensor in zip(fakes, reals, strict=True):
+    for declared, tensor in zip(fakes, reals, strict=True):
         for what, a, b in (
-            ("Shapes", tensor.shape, told.shape),
-            ("Dtypes", tensor.dtype, told.dtype),
+            ("Shapes", tensor.shape, declared.shape),
+            ("Dtypes", tensor.dtype, declared.dtype),
         ):
             if a != b:
                 raise AssertionError(

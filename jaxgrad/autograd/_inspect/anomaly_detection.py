@@ -103,13 +103,13 @@ def leave(owner):
 class Visit(NamedTuple):
     """A node that runs now, the gradients that arrived at it, and the arrays that it had saved.
 
-    told: by kind, where the first anomaly came from that code of the user's computed meanwhile.
+    texts: by kind, the origin of the first anomaly that the user's code computed meanwhile.
     """
 
     node: Any
     gradients: list
     saved: Any
-    told: dict[str, str]
+    texts: dict[str, str]
 
 
 _visit = contextvars.ContextVar("jaxgrad.visited_node", default=None)
@@ -245,9 +245,9 @@ def _look(program, inputs, results, held):
                 f"Function '{origin.operator}' returned {kind} values in its {positions[0]}th "
                 f"output, and no input contains any. It was called at {origin.place}."
             )
-        if visit is not None and kind not in visit.told:
+        if visit is not None and kind not in visit.texts:
             where = f"While it ran, the first {kind}" if is_new else _FORWARD.format(kind)
-            visit.told[kind] = origin.told(where) if origin else ""
+            visit.texts[kind] = origin.sentence(where) if origin else ""
         if is_forward and origin:
             origins[kind] = origin
             for i in positions:
@@ -302,10 +302,10 @@ def _origin(node, kind) -> str:
     """A sentence that names the operator which the anomaly comes from; empty if none is known."""
     visit = _visit.get()
     saved = anomaly_origins.of(visit.saved, kind)
-    if saved is None and visit.told.get(kind):
-        return visit.told[kind]
+    if saved is None and visit.texts.get(kind):
+        return visit.texts[kind]
     origin = saved or anomaly_origins.of_node(node, kind)
-    return origin.told(_FORWARD.format(kind)) if origin else ""
+    return origin.sentence(_FORWARD.format(kind)) if origin else ""
 
 
 def _compiled(step, kernel, arrays, held):

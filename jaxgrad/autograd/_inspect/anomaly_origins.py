@@ -24,7 +24,7 @@ class Origin(NamedTuple):
     operator: str
     place: str
 
-    def told(self, where: str) -> str:
+    def sentence(self, where: str) -> str:
         """A sentence for an error."""
         return f" {where} came out of {self.operator}, at {self.place}."
 

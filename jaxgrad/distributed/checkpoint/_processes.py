@@ -48,15 +48,15 @@ def processes_of(process_group, no_dist: bool) -> Processes:
 _ERRORS = {error.__name__: error for error in (TypeError, ValueError, FileNotFoundError)}
 
 
-def agree(what: str, processes: Processes, told, error: Exception | None) -> list:
+def agree(what: str, processes: Processes, value, error: Exception | None) -> list:
     """The values of all processes, exchanged as JSON, in the order of their ranks. Raises
     CheckpointException if any has an error.
     """
     failures = {} if error is None else {processes.rank: (error, None)}
-    every = [told]
+    every = [value]
     if processes.group is not None:
         mine = None if error is None else [type(error).__name__, str(error)]
-        texts = exchanged(json.dumps([mine, told]), processes.group)
+        texts = exchanged(json.dumps([mine, value]), processes.group)
         gathered = [
             json.loads(text) for _, text in sorted(zip(processes.group.ranks, texts, strict=True))
         ]

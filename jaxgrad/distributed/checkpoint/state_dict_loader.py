@@ -80,14 +80,14 @@ def _load(state_dict, folder, processes, is_partial):
         plan.check(targets, tree, ())
         return tree
 
-    tree = _agreed(what, processes, prepare, is_told=False)
+    tree = _agreed(what, processes, prepare, is_from_first=False)
 
     def read():
         arrays = _orbax.read(processes.ranks, folder, version, plan.shardings)
         plan.check_read(arrays)
         return arrays
 
-    arrays = _agreed(what, processes, read, is_told=False)
+    arrays = _agreed(what, processes, read, is_from_first=False)
     loaded = plan.fill(targets, tree, (), arrays)
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
@@ -96,8 +96,8 @@ def _load(state_dict, folder, processes, is_partial):
             state_dict[key] = loaded[key]
 
 
-def _agreed(what, processes, function, is_told=True):
-    """The result of a function; that of the first process if `is_told`. Raises CheckpointException
+def _agreed(what, processes, function, is_from_first=True):
+    """The result of a function, of the first process if `is_from_first`. Raises CheckpointException
     if it fails in any process.
     """
     result = error = None
@@ -105,8 +105,8 @@ def _agreed(what, processes, function, is_told=True):
         result = function()
     except Exception as caught:
         error = caught
-    answers = agree(what, processes, result if is_told else None, error)
-    return answers[0] if is_told else result
+    answers = agree(what, processes, result if is_from_first else None, error)
+    return answers[0] if is_from_first else result
 
 
 def _targets(state_dict, tree) -> dict:
