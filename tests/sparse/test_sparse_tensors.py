@@ -248,6 +248,12 @@ def test_operators_by_their_names_in_early_pytorch():
     assert masked.values().tolist() == [1, 1, 1]
 
 
+def test_a_product_is_added_to_a_dense_tensor_in_place():
+    x, dense = example(jaxgrad).detach(), jaxgrad.ones(3, 1, dtype=jaxgrad.float64)
+    total = jaxgrad.ones(2, 1, dtype=jaxgrad.float64)
+    assert total.addmm_(x, dense, beta=2, alpha=10) is total and total.tolist() == [[32], [92]]
+
+
 READING = [
     "tolist",
     "nonzero",
