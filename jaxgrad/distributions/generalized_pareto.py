@@ -105,22 +105,18 @@ class GeneralizedPareto(Distribution):
     def support(self):
         return constraints.interval(self.loc, _upper_end(*self._parameters))
 
-    @property
-    def mean(self) -> Tensor:
-        return _mean(*self._parameters)
+    mean = bound(_mean)
+    variance = bound(_variance)
+    log_prob = bound(generalized_pareto_log_prob)
+    cdf = bound(generalized_pareto_cdf)
 
     @property
     def mode(self) -> Tensor:
         return self.loc
 
-    variance = bound(_variance)
-
     def rsample(self, sample_shape=()) -> Tensor:
         noise = standard_exponential(self._extended_shape(sample_shape), self.loc)
         return _generalized_pareto_sample(noise, *self._parameters)
-
-    def log_prob(self, value) -> Tensor:
-        return generalized_pareto_log_prob(self._checked(value), *self._parameters)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of a greater value.
@@ -143,9 +139,6 @@ class GeneralizedPareto(Distribution):
         tensor(-0.1454)
         """
         return generalized_pareto_log_cdf(self._checked(value), *self._parameters)
-
-    def cdf(self, value) -> Tensor:
-        return generalized_pareto_cdf(self._checked(value), *self._parameters)
 
     def icdf(self, value) -> Tensor:
         return _generalized_pareto_sample(-(-value).log1p(), *self._parameters)
