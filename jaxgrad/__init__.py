@@ -133,9 +133,10 @@ from .frontend.tensor_data import asarray as asarray
 from .frontend.tensor_data import from_dlpack as from_dlpack
 from .frontend.tensor_data import from_numpy as from_numpy
 from .frontend.tensor_data import tensor as tensor
-from .names.missing import MissingFinder as _MissingFinder
+from .names.finder import MissingFinder as _MissingFinder
 from .names.missing import MissingName
 from .tape import interception
+from .tape import sparse_tensor as _sparse_tensor
 from .tape.mode import is_grad_enabled as is_grad_enabled
 from .tape.mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .tape.tensor import Tensor as Tensor
@@ -147,6 +148,8 @@ functions.install()
 _sys.meta_path.append(_MissingFinder())
 _not_provided = late.LateModule("jaxgrad.names.not_provided")
 _pytorch_names = late.LateModule("jaxgrad.names.pytorch")
+
+_sparse_tensor.implement_by(late.LateModule("jaxgrad.sparse._dispatch"))
 
 # what autograd.functional calls often is compiled as a whole
 _shared = late.LateModule("jaxgrad.func.shared_function")

@@ -364,6 +364,7 @@ NO_SETTINGS = {
     "tape.node_annotations": {"observers"},
     "tape.record": {"_plain"},
     "tape.version_counter": {"watching"},
+    "tape.sparse_tensor": {"_implementation"},  # set once, by jaxgrad itself
     "utils.data._utils.worker": {"_info"},  # set once, as a worker begins
 }
 

@@ -7,10 +7,6 @@ import functools
 import sys
 from pathlib import Path
 
-from ..late import LateModule
-
-_not_provided = LateModule("jaxgrad.names.not_provided")
-
 NAMES = Path(__file__).parents[1] / "coverage" / "torch_names.tsv"
 
 
@@ -27,14 +23,6 @@ class MissingName(AttributeError):
     def __str__(self):
         text = f"module {self.module!r} has no attribute {self.missing!r}"
         return f"{text}: {why_missing(self.module, self.missing)}"
-
-
-class MissingFinder:
-    """Finds the modules and names of PyTorch that an import of jaxgrad misses, after all others."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        is_own = fullname.startswith("jaxgrad.")
-        return _not_provided.find_spec(fullname) if is_own else None
 
 
 def missing_in(module: str):

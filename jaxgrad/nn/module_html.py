@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from .. import html
-from .module import Module
 from .parameter import is_lazy
 
 # how many rows a table has, unless the first layers alone are more
 MOST_ROWS = 60
 
 
-def of_module(module: Module) -> str:
+def of_module(module) -> str:
     """The layers of a module, to the depth at which they make a table that can be read."""
     layers = [(path, layer) for path, layer in module.named_modules(remove_duplicate=False)]
     depth = _depth_of(layers)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .. import ops
 from ..frontend.methods import METHOD_CLASSES
 from ..storage.alias import assign, detached
@@ -13,7 +15,11 @@ from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
 from ..tape.tensor import abstract_value, has_tangent
 from . import _methods, _operators, _pattern
 
-_methods.install(METHOD_CLASSES)
+
+@functools.cache
+def prepare():
+    """Give the class of sparse tensors its methods, before the first of them."""
+    _methods.install(METHOD_CLASSES)
 
 
 def refuse(name: str):

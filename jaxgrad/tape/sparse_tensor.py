@@ -12,8 +12,6 @@ plan, and asks `jaxgrad.sparse` (`implementation`), which computes with `values_
 
 from __future__ import annotations
 
-import importlib
-
 import jax
 
 from ..core import device as devices
@@ -93,9 +91,19 @@ def is_sparse(value) -> bool:
     return isinstance(value, SparseTensor)
 
 
+# the module of the operators on sparse tensors (sparse/_dispatch.py)
+_implementation = None
+
+
+def implement_by(module):
+    """Let a module of a layer above compute with sparse tensors."""
+    global _implementation
+    _implementation = module
+
+
 def implementation():
-    """The module of the operators on sparse tensors, imported at its first use."""
-    return importlib.import_module("jaxgrad.sparse._dispatch")
+    """The module of the operators on sparse tensors."""
+    return _implementation
 
 
 def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseTensor:
@@ -106,7 +114,7 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
     a trace a `Padding`.
     """
     current(values)
-    implementation()  # which gives the class its methods
+    implementation().prepare()
     tensor = object.__new__(SparseTensor)
     for slot in ("_raw", "_aval", "_tracked", "_node", "_nr", "_leaf", "_alias", "_counter"):
         setattr(tensor, slot, getattr(values, slot))
