@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from benchmarks import walk
 
 pytestmark = pytest.mark.checkout
 
@@ -42,6 +43,19 @@ LAYERS = (
         *("return_types", "signal", "special", "stubs", "testing", "tracing", "types"),
         "xpu",
     ),
+)
+
+# the longest chain of modules that import one another, as `make walk` counts it
+DEEPEST_IMPORTS = 25
+# modules that import each other at their first use: kernels, of the host and of XLA, run programs,
+# which are compiled into kernels; a graph that is read from a file traces the code in the file
+LATE_CYCLES = (
+    (
+        *("core.communication", "core.derivative_rules", "core.executor", "core.host_kernel"),
+        *("core.primitive", "core.program", "core.tangent_map", "core.template_store"),
+        *("core.templates", "core.view_ops"),
+    ),
+    ("fx._symbolic_trace", "fx.graph_module"),
 )
 
 MOST_LINES_OF_A_FUNCTION = 40
@@ -200,6 +214,19 @@ def test_imports_go_down():
 def missing_late_modules(_, path):
     late = filter(None, map(late_module, ast.walk(parse(path))))
     return [module for module in late if importlib.util.find_spec(module) is None]
+
+
+def test_imports_have_a_depth_and_no_cycle():
+    graph = walk.import_graph()
+    assert walk.cycles_of(graph) == []
+    path = walk.longest_path(graph)
+    assert len(path) <= DEEPEST_IMPORTS, " > ".join(path)
+
+
+def test_few_modules_import_each_other_late():
+    cycles = walk.cycles_of(walk.import_graph(late=True))
+    known = [{f"jaxgrad.{module}" for module in cycle} for cycle in LATE_CYCLES]
+    assert [cycle for cycle in cycles if {*cycle.split(" + ")} not in known] == []
 
 
 def test_late_modules_exist():

@@ -11,7 +11,6 @@ from ..autograd._engine.tensor_hooks import HookMethods
 from ..core.device import device_of, sparse_coo
 from ..core.tracebacks import shows_users_frames
 from ..frontend.printing import arrays as printing
-from ..frontend.printing.tensors import name_of_node
 from ..frontend.to import CONVERSIONS
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import permit
@@ -35,6 +34,7 @@ from ..tape.tensor import (
     is_concrete,
     is_tracked,
     known_counter,
+    name_of_node,
     node_or_mark,
     restore_state,
     set_node,

@@ -712,3 +712,13 @@ def concrete(tensor: Tensor, what: str):
     if scope is not None and not mode.withholds_numbers.get():
         scope.record_refused(error)
     raise error
+
+
+def name_of_node(tensor: Tensor) -> str | None:
+    """The name of a tensor's `grad_fn` as it is printed."""
+    try:
+        # for a known one not `grad_fn`, which may record the graph of a compiled call
+        node = known_node(tensor) or tensor.grad_fn
+    except RuntimeError:
+        return "Invalid"  # its history is not known
+    return None if node is None else node.name()

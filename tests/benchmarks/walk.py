@@ -6,9 +6,10 @@ jaxgrad that run; a comprehension is a part of its function, as Python 3.12 runs
 
 In the import graph, an edge leads from a module to each module of jaxgrad that it imports. The
 depth is the number of nodes on the longest path. Modules that import each other count as one node,
-and are listed. The graph is counted twice: with modules as nodes, where a package's __init__ is one
-of them, and with the entries of jaxgrad/ as nodes, where a package is one node with all its
-modules. `make walk ARGUMENTS=--visits` lists the files too.
+and are listed. The graph is counted with modules as nodes, where a package's __init__ is one of
+them; with the entries of jaxgrad/ as nodes, where a package is one node with all its modules; and
+with modules that are imported at their first use as edges too. `make walk ARGUMENTS=--visits` lists
+the files.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from jaxgrad import rules
 
 FOLDERS = {"jaxgrad": Path(torch.__file__).parent, "jaxgrad.rules": Path(rules.__file__).parent}
 ROOTS = tuple(f"{folder}/" for folder in FOLDERS.values())
+LATE = {"LateModule", "import_module"}
 COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
 
@@ -134,18 +136,36 @@ def imported(node, package, known):
     return {name if name in known else origin for name in names} & known
 
 
-def import_graph():
-    """The modules that each module imports."""
+def imported_late(call, name, package):
+    """The module that a call imports, as a text may tell; "" for other calls."""
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    known = {"__name__": name, "__package__": package}
+    return text_of(call.args[0], known) if function in LATE and call.args else ""
+
+
+def text_of(node, known):
+    """A text, which may hold names that stand for others; with a "?" for what is not known."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part, known) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return text_of(node.value, known)
+    if isinstance(node, ast.Name):
+        return known.get(node.id, "?")
+    return str(node.value) if isinstance(node, ast.Constant) else "?"
+
+
+def import_graph(late=False):
+    """The modules that each module imports; late: those that it imports at their first use too."""
     files, graph = module_files(), {}
     for name, path in files.items():
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        nodes = [n for n in ast.walk(ast.parse(path.read_text())) if is_import(n)]
-        graph[name] = set().union(*(imported(n, package, files.keys()) for n in nodes)) - {name}
+        package, names = name if path.name == "__init__.py" else name.rpartition(".")[0], set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names |= imported(node, package, files.keys())
+            elif late and isinstance(node, ast.Call):
+                names.add(imported_late(node, name, package))
+        graph[name] = (names & files.keys()) - {name}
     return graph
-
-
-def is_import(node):
-    return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def merged(graph, node_of):
@@ -183,11 +203,15 @@ def longest_path(graph):
     return max(map(down, sorted(graph)), key=len)
 
 
+def cycles_of(graph):
+    """The nodes of each cycle, as one text."""
+    return [node for node in without_cycles(graph) if " + " in node]
+
+
 def report_depth(title, graph):
-    acyclic = without_cycles(graph)
-    path = longest_path(acyclic)
+    path = longest_path(without_cycles(graph))
     print(f"{title:<24}{len(graph):6} nodes, depth {len(path)}")
-    for cycle in (node for node in acyclic if " + " in node):
+    for cycle in cycles_of(graph):
         print(f"    a cycle: {cycle}")
     return path
 
@@ -200,6 +224,7 @@ def main():
     modules = import_graph()
     lists.append(report_depth("imports of packages", merged(modules, top_level)))
     lists.append(report_depth("imports of modules", modules))
+    lists.append(report_depth("late imports too", import_graph(late=True)))
     for path in lists if options.visits else ():
         print("\n" + " > ".join(name for name, _ in itertools.groupby(path)))
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from ... import html
 from ...tape.mode import transform_levels
-from ...tape.tensor import Tensor, kind_of, shown_array, spans_processes
+from ...tape.tensor import Tensor, kind_of, name_of_node, shown_array, spans_processes
 from . import arrays as printing
 from .shardings import placements_text
-from .tensors import name_of_node
 
 # elements of the largest tensor whose figures are computed; pixels of the longer side of a picture
 MOST_ELEMENTS, PIXELS, SHOWN_PIXELS = 2**24, 80, 160

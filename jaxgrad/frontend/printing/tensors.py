@@ -15,7 +15,7 @@ from ...tape.tensor import (
     abstract_value,
     held,
     kind_of,
-    known_node,
+    name_of_node,
     shown_array,
     spans_processes,
 )
@@ -81,16 +81,6 @@ def text_of(
         # the part of this process, for nobody else's numbers are here
         return f"DTensor(local_tensor={text}, {placed})"
     return f"{text[:-1]}, {placed})" if placed else text
-
-
-def name_of_node(tensor: Tensor) -> str | None:
-    """The name of a tensor's `grad_fn` as it is printed."""
-    try:
-        # for a known one not `grad_fn`, which may record the graph of a compiled call
-        node = known_node(tensor) or tensor.grad_fn
-    except RuntimeError:
-        return "Invalid"  # its history is not known
-    return None if node is None else node.name()
 
 
 def _around_values(tensor) -> tuple[str, str]:
