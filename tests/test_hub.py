@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_folders(monkeypatch):
+def test_folders_of_hub(monkeypatch):
     monkeypatch.setattr(settings.process, "hub_folder", None)
     monkeypatch.setenv("TORCH_HOME", "/home")
     assert hub.get_dir() == "/home/hub"
@@ -42,14 +42,14 @@ def test_folders(monkeypatch):
     assert hub.get_dir() == "/mine"
 
 
-def test_code_that_is_there(folder):
+def test_load_list_and_help_of_a_folder(folder):
     assert hub.load(folder / "local", "double", 3, source="local", by=4) == 12
     assert hub.load("owner/net", "double", 3, trust_repo=True) == 6
     assert hub.load("owner/net:v1_0", "double", 3) == 6
     assert hub.list("owner/net") == ["double"] and hub.help("owner/net", "double") == "Twice."
 
 
-def test_code_that_is_not_there(folder):
+def test_nothing_is_downloaded(folder):
     where = folder / "hub" / "owner_other_main"
     with pytest.raises(FileNotFoundError, match=f"downloads nothing: clone .* to {where}"):
         hub.load("owner/other", "double")
@@ -83,7 +83,7 @@ def test_weights(folder):
     assert hub.HASH_REGEX.search(place.name)[1] == "5c106cde"
 
 
-def test_bars_of_progress():
+def test_progress_bars():
     with hub._NoBar(range(3), total=3) as bar:
         bar.update(1)
         assert list(bar) == [0, 1, 2]

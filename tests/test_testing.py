@@ -26,7 +26,7 @@ close = torch.testing.assert_close
         (torch.tensor([1.0]), torch.tensor([1.4]), {"rtol": 0, "atol": 0.5}),
     ],
 )
-def test_close(actual, expected, options):
+def test_assert_close_passes(actual, expected, options):
     close(actual, expected, **options)
 
 
@@ -50,12 +50,12 @@ def test_close(actual, expected, options):
         (torch.tensor([float("inf")]), torch.tensor([1.0]), "Greatest absolute difference: inf"),
     ],
 )
-def test_not_close(actual, expected, text):
+def test_assert_close_fails(actual, expected, text):
     with pytest.raises(AssertionError, match=text):
         close(actual, expected)
 
 
-def test_the_greatest_differences():
+def test_messages_name_the_greatest_differences():
     expected = torch.tensor([[1.0, 10.0], [100.0, 1000.0]])
     with pytest.raises(AssertionError) as told:
         close(expected + torch.tensor([[0.5, 0.0], [0.0, 3.0]]), expected)
@@ -66,7 +66,7 @@ def test_the_greatest_differences():
     assert lines[4] == "Greatest relative difference: 0.5 at index (0, 0) (up to 1.3e-06 allowed)"
 
 
-def test_messages_of_ones_own():
+def test_assert_close_with_a_message():
     with pytest.raises(AssertionError, match=r"^mine$"):
         close(1, 2, msg="mine")
     with pytest.raises(AssertionError, match=r"^mine: Scalars are not equal!"):

@@ -358,7 +358,7 @@ def test_writes_through_complex_views(torch):
      'unsupported operation: more than one element of the written-to tensor refers to a '
      'single memory location. Please clone() the tensor before performing the operation.')
 """)
-def test_filling_what_is_expanded(torch):
+def test_fill_of_expanded_tensors(torch):
     x = torch.zeros(2, 1)
     wide = x.expand(2, 3)
     wide.fill_(2)

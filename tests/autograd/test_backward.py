@@ -79,7 +79,7 @@ def test_forms_of_tensors(torch):
 
 
 @pytest.mark.row("A03")
-def test_what_is_no_tensor():
+def test_backward_of_what_is_no_tensor():
     for wrong in (None, 3, [3], [None]):
         with pytest.raises(TypeError, match=r"(?i)expected .*tensor"):
             jaxgrad.autograd.backward(wrong)
@@ -648,7 +648,7 @@ def test_integers_have_no_gradient(torch):
     tensor(4.0)
     tensor(36.0)
 """)
-def test_what_does_not_lead_to_the_root_is_not_run(torch):
+def test_nodes_that_do_not_lead_to_the_root_are_not_run(torch):
     x = leaf(torch, 2.0)
     y = x * x
     unused = y * y

@@ -68,7 +68,7 @@ def test_inputs_that_are_no_tensors(torch):
 
 
 @pytest.mark.row("B04")
-def test_what_is_no_sequence():
+def test_arguments_that_are_no_sequences():
     x = leaf(jaxgrad, 2.0)
     for wrong in (None, 3):
         with pytest.raises(TypeError, match="expected a tensor or a sequence of tensors, but got"):

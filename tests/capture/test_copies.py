@@ -97,7 +97,7 @@ def test_copies_in_a_step(copied, most_traces):
     assert compiled.step.count <= most_traces
 
 
-def test_the_rate_in_a_copy_is_that_of_the_call():
+def test_the_lr_in_a_copy_is_that_of_the_call():
     copied = Training(lambda m, o: copy.deepcopy(o.param_groups)[0]["lr"], torch.jit)
     assert [rate for _, rate in copied.results] == RATES and copied.step.count == 1
     saved = Training(lambda m, o: o.state_dict()["param_groups"][0]["lr"], torch.jit)
@@ -137,7 +137,7 @@ def test_copied_groups_can_be_assigned(make):
     assert not hasattr(object.__new__(optim.SGD), "param_groups")
 
 
-def test_a_rate_that_becomes_a_tensor_leads_to_a_trace():
+def test_an_lr_that_becomes_a_tensor_leads_to_a_trace():
     optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
     rate = torch.jit(lambda: copy.deepcopy(optimizer.param_groups)[0]["lr"] * 2)
     assert rate() == 1.0

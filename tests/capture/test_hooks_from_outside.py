@@ -168,7 +168,7 @@ def test_what_a_hook_from_outside_reads(world):
         assert numbers(function, [(ONE,)] * 5, before) == [[1], [1], [0], [0], [3]]
 
 
-def test_a_rate_that_a_schedule_asks_for():
+def test_the_lr_that_a_schedule_returns():
     # a step has the rate that the schedule computed after the step before
     for compiled in (lambda function: function, torch.jit):
         k = {"k": 1.0}

@@ -140,7 +140,7 @@ def test_meta_as_the_default_device(torch):
 
 
 @as_torch
-def test_what_needs_numbers_raises_on_meta(torch):
+def test_operators_that_need_values_raise_on_meta(torch):
     x, one, flags = on_meta(torch, 2), on_meta(torch, 1), on_meta(torch, 2, dtype=torch.bool)
     index = on_meta(torch, (), dtype=torch.int64)
     needs_item = [one.item, lambda: bool(one), lambda: float(one), lambda: int(one)]

@@ -228,7 +228,7 @@ def test_func_linearize(torch):
 @pytest.mark.row("K10", "K11", "K12")
 @pytest.mark.slow
 @as_torch
-def test_what_jacobians_refuse(torch):
+def test_errors_of_jacobians(torch):
     func, x, z = torch.func, point(torch), torch.tensor([1j])
     randomly = func.jacfwd(lambda x: x * torch.rand(2), randomness="same")
     return [
@@ -298,7 +298,7 @@ def test_randomness_is_asked_for(torch):
 
 @pytest.mark.row("K15")
 @as_torch
-def test_what_vmap_refuses(torch):
+def test_errors_of_vmap(torch):
     vmap, x, shared = torch.func.vmap, torch.ones(3, 2), torch.zeros(2)
     item = "vmap: It looks like you're calling .item() on a Tensor"
     flow = (

@@ -141,7 +141,7 @@ def test_the_tape_outside_goes_through():
         ),
     ],
 )
-def test_what_transforms_refuse(call, error, words):
+def test_errors_of_transforms(call, error, words):
     with pytest.raises(error, match=words):
         call()
 

@@ -35,7 +35,7 @@ def test_a_call_with_other_parameters():
 
 
 @pytest.mark.row("K17")
-def test_what_functional_call_refuses():
+def test_errors_of_functional_call():
     layer, weight = nn.Linear(2, 3), torch.ones(3, 2)
     for error, message, parameters, strict in (
         (

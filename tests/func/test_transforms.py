@@ -78,7 +78,7 @@ def check(names, function):
 @pytest.mark.parametrize(
     "number", range(0, len(NESTINGS), 3), ids=lambda number: " of ".join(NESTINGS[number])
 )
-def test_K_three_transformations(number):
+def test_three_transformations(number):
     """A third of the nestings, each with one function; `make oracle` runs all pairs."""
     check(NESTINGS[number], list(FUNCTIONS)[number % len(FUNCTIONS)])
 
@@ -87,7 +87,7 @@ def test_K_three_transformations(number):
 @pytest.mark.parametrize(
     "names", list(itertools.product(["grad", "jvp", "vmap"], repeat=2))[:4], ids=" of ".join
 )
-def test_K_two_transformations(names):
+def test_two_transformations(names):
     check(names, "exp and sum")
 
 
@@ -166,7 +166,7 @@ def test_func_hessian():
 @pytest.mark.parametrize(
     "jacobian", [func.jacrev, func.jacfwd, func.grad], ids=lambda f: f.__name__
 )
-def test_K_closures_keep_their_gradients(jacobian):
+def test_closures_keep_their_gradients(jacobian):
     weight = torch.tensor(Y, requires_grad=True)
     value = (
         (lambda x: (x * weight).sin().sum())
@@ -272,7 +272,7 @@ def test_randomness_of_vmap():
 
 
 @pytest.mark.row("K15")
-def test_what_cannot_be_mapped():
+def test_functions_that_vmap_refuses():
     shared = torch.zeros(2)
     weight, kept = torch.ones(2, requires_grad=True), []
     for body, message in (
@@ -329,7 +329,7 @@ def test_per_sample_gradients():
     assert copies.grad is None
 
 
-def test_K_hooks_and_functions_inside_of_vmap():
+def test_hooks_and_functions_inside_of_vmap():
     class Seven(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -350,7 +350,7 @@ def test_K_hooks_and_functions_inside_of_vmap():
 
 
 @pytest.mark.slow
-def test_K_a_mapped_function_under_jax():
+def test_a_mapped_function_under_jax():
     mapped = func.vmap(lambda x: torch.abs(x).sum())
     array = jnp.array([[0.0, -2.0], [3.0, 0.0]])
     gradient = jax.grad(lambda a: mapped(wrap(a)).sum()._array)(array)
@@ -358,7 +358,7 @@ def test_K_a_mapped_function_under_jax():
     assert jax.jit(lambda a: mapped(wrap(a))._array)(array).tolist() == [2, 3]
 
 
-def test_K_a_graph_from_outside_does_not_get_lost():
+def test_a_graph_from_outside_does_not_get_lost():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y, z = (x**3).sum(), (x.sin() ** 3).sum()
 

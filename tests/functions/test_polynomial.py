@@ -11,7 +11,7 @@ REFUSED = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 

@@ -74,17 +74,17 @@ RANGES = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
 @answers(RANGES)
-def test_deprecated_functions_warn_and_answer_as_pytorch(call, dtype, values):
+def test_deprecated_functions_warn_and_match_pytorch(call, dtype, values):
     with pytest.warns(UserWarning, match="deprecated"):
         check_answer(jaxgrad, call, dtype, values)
 

@@ -62,7 +62,7 @@ def test_roi_pool(torch):
 
 
 @as_torch
-def test_the_first_of_equal_pixels_is_the_largest(torch):
+def test_roi_pool_takes_the_first_of_equal_pixels(torch):
     ops, x = operators(torch), torch.ones(2, 1, 6, 9, dtype=torch.float64, requires_grad=True)
     return with_gradient(torch, lambda x, r: ops.roi_pool(x, r, 1.0, 2, 2), x)
 
@@ -98,7 +98,7 @@ def test_gradient_of_ps_roi_pool(torch):
     tensor([], shape=[0, 1, 2, 2], dtype=float64, requires_grad=True)
     tensor([], shape=[0, 1, 2, 2], dtype=int32)
 """)
-def test_no_regions(torch):
+def test_roi_operators_without_boxes(torch):
     ops, x = operators(torch), numbers(torch, 2, 4, 6, 9)
     none = regions(torch)[:0]
     return [
@@ -111,7 +111,7 @@ def test_no_regions(torch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ratio", [2, 0])
-def test_derivatives_of_regions_against_finite_differences(ratio):
+def test_derivatives_of_roi_operators_against_finite_differences(ratio):
     ops, boxes = operators(jaxgrad), regions(jaxgrad)
     x, grouped = numbers(jaxgrad, 2, 1, 4, 5), numbers(jaxgrad, 2, 4, 4, 5)
     functions = [
@@ -124,7 +124,7 @@ def test_derivatives_of_regions_against_finite_differences(ratio):
         assert jaxgrad.autograd.gradcheck(function, (operand,))
 
 
-def test_what_a_trace_can_compute():
+def test_roi_operators_under_a_trace():
     """XLA compiles windows whose extents no numbers decide."""
     ops, x, boxes = operators(jaxgrad), numbers(jaxgrad, 2, 2, 6, 9), regions(jaxgrad)
 
@@ -164,14 +164,14 @@ def test_nms(torch):
     tensor([0, 2])
     tensor([0, 1, 2])
 """)
-def test_a_threshold_that_an_overlap_equals_in_single_precision(torch):
+def test_nms_with_a_threshold_that_an_overlap_equals(torch):
     boxes = torch.tensor([[0.0, 0.0, 10.0, 10.0], [0.0, 0.0, 10.0, 3.0], [0.0, 0.0, 1.0, 10.0]])
     scores = torch.tensor([0.9, 0.8, 0.7])
     return [operators(torch).nms(boxes, scores, threshold) for threshold in (0.1, 0.3, 0.30000002)]
 
 
 @as_torch
-def test_boxes_that_are_refused(torch):
+def test_errors_of_boxes(torch):
     ops = operators(torch)
     boxes, scores, x = torch.ones(2, 4), torch.ones(2), torch.ones(1, 3, 4, 4)
     rois = torch.zeros(1, 5)
@@ -223,7 +223,7 @@ def test_derivatives_of_deform_conv2d_against_finite_differences():
 
 
 @as_torch("True")
-def test_an_offset_of_0_is_a_convolution(torch):
+def test_deform_conv2d_with_offsets_of_0_is_conv2d(torch):
     function, (x, weight, offset, mask, bias) = convolution(torch, 2, 1, False)
     plain = torch.nn.functional.conv2d(x, weight, bias, (2, 2), (1, 0), groups=2)
     return function(x, weight, offset.detach() * 0, mask, bias).allclose(plain[:, :, :3, :3])

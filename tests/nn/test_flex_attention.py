@@ -65,7 +65,7 @@ def test_sliding_window(torch):
 
 
 @near
-def test_documents_in_a_captured_tensor(torch):
+def test_document_mask_of_a_captured_tensor(torch):
     documents = torch.tensor([[0, 0, 1, 1, 2], [0, 1, 1, 1, 1]])
 
     def same(b, h, i, j):
@@ -172,12 +172,12 @@ def masks(torch, batch=None, heads=None):
 
 
 @as_torch
-def test_blocks(torch):
+def test_blocks_of_block_masks(torch):
     return [parts(block_mask) for block_mask in masks(torch)]
 
 
 @as_torch
-def test_dense_blocks_and_numbers(torch):
+def test_to_dense_and_sizes_of_block_masks(torch):
     return [
         [m.to_dense(), list(m.shape), m.numel(), m.sparsity(), list(m.seq_lengths)]
         for m in masks(torch, 2, 3)
@@ -205,7 +205,7 @@ def test_order_of_the_gradients_of_blocks(torch):
 
 
 @as_torch
-def test_texts(torch):
+def test_reprs_of_block_masks(torch):
     big = of(torch).create_block_mask(causal, 2, 3, 1024, 1024, device="cpu")
     band = of(torch).create_block_mask(
         lambda b, h, i, j: (i >= j) & (i - j < 900), 1, 2, 4096, 3000, device="cpu"
@@ -225,7 +225,7 @@ INDICES = (
 
 
 @as_torch
-def test_slices(torch):
+def test_slices_of_block_masks(torch):
     big = of(torch).create_block_mask(causal, 2, 3, 32, 32, device="cpu", BLOCK_SIZE=8)
     numbered = [big[index] for index in INDICES]
     listed = [big[:, torch.tensor([0, 2])], big[:, :, torch.tensor([1])]]
@@ -234,7 +234,7 @@ def test_slices(torch):
 
 
 @as_torch
-def test_adjusted(torch):
+def test_block_masks_adjusted_to_other_lengths(torch):
     big = of(torch).create_block_mask(causal, 2, 1, 32, 32, device="cpu", BLOCK_SIZE=8)
     lengths = [(32, 32), (100, 70), (8, 32)]
     block_masks = [m._adjust(*pair) for m in (big, masks(torch)[2]) for pair in lengths]
@@ -242,7 +242,7 @@ def test_adjusted(torch):
 
 
 @as_torch
-def test_from_listed_blocks(torch):
+def test_block_masks_from_kv_blocks(torch):
     make = of(torch).BlockMask.from_kv_blocks
     count, indices = torch.tensor([[[1, 2]]]), torch.tensor([[[[1, 1], [0, 1]]]])
     full = torch.tensor([[[1, 0]]]), torch.tensor([[[[0, 0], [0, 0]]]])
@@ -259,7 +259,7 @@ def test_from_listed_blocks(torch):
 
 
 @as_torch
-def test_masks(torch):
+def test_and_masks_or_masks_and_noop_mask(torch):
     module = of(torch)
     prefix = lambda b, h, i, j: j < 2  # noqa: E731
     window = lambda b, h, i, j: i - j < 2  # noqa: E731
@@ -287,7 +287,7 @@ def test_masks(torch):
 
 
 @as_torch
-def test_what_does_not_fit_is_refused(torch):
+def test_errors_of_flex_attention(torch):
     module = of(torch)
     attend, (q, k, v) = module.flex_attention, three(torch)
     mask_of = lambda *lengths: module.create_block_mask(causal, *lengths, device="cpu")  # noqa: E731

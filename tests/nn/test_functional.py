@@ -99,7 +99,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "arguments", "options", "error", "words"), REFUSED)
-def test_refuses_as_pytorch(function, arguments, options, error, words):
+def test_errors_match_pytorch(function, arguments, options, error, words):
     """With PyTorch's exceptions and the words that programs match on."""
     with pytest.raises(error, match=words):
         function(*arguments, **options)

@@ -143,7 +143,7 @@ def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
 
 
 @pytest.mark.unverified
-def test_what_forward_counts_is_counted_at_each_call():
+def test_a_counter_in_forward_counts_each_compiled_call():
     class Counting(nn.Module):
         calls = 0
 
@@ -158,7 +158,7 @@ def test_what_forward_counts_is_counted_at_each_call():
     assert module.calls == 6 and max(len(one.traces), len(two.traces)) <= 3
 
 
-def test_running_means_come_out_of_a_compiled_function():
+def test_running_statistics_after_a_compiled_function():
     """The mean of 1 and 3 is 2, their variance 2."""
     norm = nn.BatchNorm1d(1, momentum=0.5)
     apply = jaxgrad.jit(lambda x: norm(x))
@@ -176,7 +176,7 @@ def test_running_means_come_out_of_a_compiled_function():
 
 
 @pytest.mark.row("S04")
-def test_clipping_compiled():
+def test_compiled_gradient_clipping():
     x = jaxgrad.ones(2, requires_grad=True)
 
     @jaxgrad.jit

@@ -193,7 +193,7 @@ def test_state_that_is_cleared():
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_a_tensor():
+def test_an_lr_that_is_a_tensor():
     def make(params):
         return jaxgrad.optim.AdamW(params, lr=jaxgrad.tensor(0.1, dtype=jaxgrad.float64))
 
@@ -222,7 +222,7 @@ def test_state_that_is_replaced():
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_an_argument():
+def test_an_lr_that_is_an_argument():
     def step(training, rate):
         for group in training.optimizer.param_groups:
             group["lr"] = rate
@@ -483,7 +483,7 @@ def test_a_scheduler_that_steps_within_refuses_what_would_be_out_of_date():
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_set_before_the_step_of_a_scheduler():
+def test_an_lr_that_is_set_before_the_step_of_a_scheduler():
     seen = []
 
     def step(training):
@@ -505,7 +505,7 @@ def test_a_rate_that_is_set_before_the_step_of_a_scheduler():
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_looked_at_or_set_within():
+def test_an_lr_that_is_read_or_set_within():
     seen = []
 
     def decay(training):
@@ -526,7 +526,7 @@ def test_a_rate_that_is_looked_at_or_set_within():
 
 
 @pytest.mark.slow
-def test_a_rate_that_is_set_within_is_set_at_each_call():
+def test_an_lr_that_is_set_within_is_set_at_each_call():
     rates = {"low": 0.1, "high": 0.2}
 
     def step(training, name):
@@ -550,7 +550,7 @@ def test_a_rate_that_is_set_within_is_set_at_each_call():
     ids=["group", "last"],
 )
 @pytest.mark.parametrize("groups", [1, 2])
-def test_an_equal_rate_of_another_type(read, groups):
+def test_an_equal_lr_of_another_type(read, groups):
     """The types are those of the function uncompiled."""
     params = [{"params": [jaxgrad.ones(1, requires_grad=True)]} for _ in range(groups)]
     optimizer = jaxgrad.optim.SGD(params, lr=1)
@@ -568,7 +568,7 @@ def test_an_equal_rate_of_another_type(read, groups):
         assert scaled().dtype is scale().dtype
 
 
-def test_an_optimizer_of_ones_own_has_the_rate_of_now():
+def test_a_user_defined_optimizer_reads_the_current_lr():
     class Signs(jaxgrad.optim.Optimizer):
         @jaxgrad.no_grad()
         def step(self):

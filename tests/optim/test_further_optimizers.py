@@ -26,7 +26,7 @@ def test_signatures_of_further_optimizers(torch):
 
 
 @as_torch
-def test_options_of_further_optimizers_that_make_no_sense(torch):
+def test_errors_of_options_of_further_optimizers(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     calls = [
         lambda: optim.Adadelta([x], rho=1.5),
@@ -113,7 +113,7 @@ def test_state_of_complex_parameters_is_loaded(torch):
 
 
 @as_torch
-def test_what_further_optimizers_do_not_take(torch):
+def test_arguments_that_further_optimizers_refuse(torch):
     errors = []
     for name in ("Adafactor", "Muon"):
         x = torch.ones(2, 2, dtype=torch.complex64, requires_grad=True)
@@ -180,7 +180,7 @@ def test_derivatives_through_seven_steps(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_compiled_steps_with_a_rate_that_is_a_tensor(name):
+def test_compiled_steps_with_an_lr_that_is_a_tensor(name):
     results = []
     for compiled in (False, True):
         x = matrix(jaxgrad)

@@ -179,7 +179,7 @@ def test_steps_without_some_gradients(torch):
 
 @pytest.mark.slow
 @as_torch(precision=PRECISION)
-def test_a_rate_that_is_a_tensor(torch):
+def test_an_lr_that_is_a_tensor(torch):
     results = []
     for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", *NEWER):
         weight, bias = parameters(torch, torch.float64)
@@ -193,7 +193,7 @@ def test_a_rate_that_is_a_tensor(torch):
     return results
 
 
-def test_rates_that_are_no_floats():
+def test_lrs_that_are_no_floats():
     values = []
     for rate in (1, np.float32(1), np.array(1.0), jnp.float32(1), jaxgrad.tensor([1])):
         x = jaxgrad.zeros((), requires_grad=True)

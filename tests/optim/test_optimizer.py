@@ -86,7 +86,7 @@ def test_zeros_leave_the_graph(torch):
 
 @pytest.mark.row("S03")
 @as_torch
-def test_what_can_be_optimized(torch):
+def test_parameters_that_optimizers_accept(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     retained = x * 2
     retained.retain_grad()
@@ -110,7 +110,7 @@ def test_what_can_be_optimized(torch):
 
 @pytest.mark.row("S03")
 @as_torch
-def test_numbers_that_make_no_sense(torch):
+def test_errors_of_options(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     several = torch.ones(2)
     calls = [
@@ -243,7 +243,7 @@ def test_hooks_of_steps(torch):
     {'state': {'0': {'count': 2}}, 'param_groups': [{'lr': 0.5, 'params': [0]}]}
     2
 """)
-def test_an_optimizer_of_ones_own(torch):
+def test_a_user_defined_optimizer(torch):
     calls = []
 
     class Signs(torch.optim.Optimizer):

@@ -131,7 +131,7 @@ def test_schedulers_go_on_where_they_ended(torch):
 
 
 @as_torch
-def test_what_schedulers_know(torch):
+def test_attributes_of_schedulers(torch):
     keys = {}
     for name, make in CASES.items():
         if not name.startswith(("Sequential", "Chained", "Lambda", "Cyclic")):
@@ -168,7 +168,7 @@ def test_objects_that_are_called_are_saved(torch):
 
 
 @as_torch
-def test_epochs_that_are_given(torch):
+def test_schedulers_with_an_epoch(torch):
     known, results = torch.optim.lr_scheduler, []
     for make in (CASES["StepLR"], CASES["WarmRestarts"], CASES["CosineAnnealingLR"]):
         scheduler = make(known, optimizer_of(torch))
@@ -210,7 +210,7 @@ def test_a_scheduler_that_resumes(torch):
     True
     [tensor(0.25, dtype=float64)]
 """)
-def test_a_rate_that_is_a_tensor_is_written_to(torch):
+def test_an_lr_that_is_a_tensor_is_written_to(torch):
     rate = torch.tensor(0.5, dtype=torch.float64)
     optimizer = torch.optim.SGD([leaf(torch, 1.0)], lr=rate)
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
@@ -225,7 +225,7 @@ def test_a_rate_that_is_a_tensor_is_written_to(torch):
     [('To get the last learning rate computed by the scheduler, please use ' '`get_last_lr()`.')]
     ['The epoch parameter in `scheduler.step()` was not neces']
 """)
-def test_what_schedulers_warn_of(torch):
+def test_warnings_of_schedulers(torch):
     known, optimizer = torch.optim.lr_scheduler, optimizer_of(torch)
     scheduler = known.ExponentialLR(optimizer, 0.5)
     early = [w["says"][:60] for w in warned(scheduler.step)["warnings"]]
@@ -237,7 +237,7 @@ def test_what_schedulers_warn_of(torch):
 
 
 @as_torch
-def test_what_schedulers_refuse(torch):
+def test_errors_of_schedulers(torch):
     known = torch.optim.lr_scheduler
     optimizer, other = optimizer_of(torch), optimizer_of(torch)
     plain = torch.optim.Adagrad([leaf(torch, 1.0)])
@@ -281,7 +281,7 @@ def test_one_step_too_many(torch):
     return error(scheduler.step, words="Tried to step 3 times. The specified number of total steps")
 
 
-def test_a_cosine_in_closed_form():
+def test_cosine_annealing_in_closed_form():
     optimizer = optimizer_of(jaxgrad)
     scheduler = jaxgrad.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20, 0.1)
     for epoch in range(20):

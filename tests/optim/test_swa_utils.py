@@ -55,7 +55,7 @@ def test_exponential_averages_of_weights(torch):
 
 
 @as_torch(precision=1e-12)
-def test_rates_of_swalr(torch):
+def test_lrs_of_swalr(torch):
     rates = []
     for options in (
         {"anneal_epochs": 3},

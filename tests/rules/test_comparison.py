@@ -170,12 +170,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -194,7 +194,7 @@ def test_answers_as_pytorch(call, dtype, values):
         ("torch.is_signed(tensor([1], dtype=torch.uint8))", False),
     ],
 )
-def test_answers_in_one_bool(call, expected):
+def test_comparisons_with_one_bool_match_pytorch(call, expected):
     assert evaluated(jaxgrad, call) is expected
     count("answers")
 

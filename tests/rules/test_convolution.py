@@ -133,12 +133,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_errors(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call.replace("ops.aten", "ops"), error, words)
 
 
 @answers(ANSWERS)
-def test_answers(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 

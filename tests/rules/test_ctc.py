@@ -92,7 +92,7 @@ def test_lists_and_tensors_and_rows_agree():
 
 
 @pytest.mark.slow
-def test_gradient_of_the_vendors_call():
+def test_gradient_of_cudnn_ctc_loss():
     x = jaxgrad.tensor(LOGITS, requires_grad=True)
     targets, inputs, ends = jaxgrad.tensor([1, 2, 2, 2, 1]), [4, 3, 4], [2, 2, 1]
     losses, gradient = ops._cudnn_ctc_loss(x, targets, inputs, ends, 0, True)
@@ -105,7 +105,7 @@ def test_gradient_of_the_vendors_call():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("zero_infinity", "value", "slope"), [(False, "inf", "nan"), (True, 0, 0)])
-def test_more_labels_than_times(zero_infinity, value, slope):
+def test_targets_longer_than_the_input(zero_infinity, value, slope):
     x = jaxgrad.tensor(LOGITS, requires_grad=True)
     losses = F.ctc_loss(
         x,
@@ -122,7 +122,7 @@ def test_more_labels_than_times(zero_infinity, value, slope):
 
 
 @pytest.mark.slow
-def test_a_nan_spreads():
+def test_nan_propagates():
     x = jaxgrad.tensor(LOGITS)
     x[1, 0, 0] = numpy.nan
     losses = F.ctc_loss(x, jaxgrad.tensor([[1], [2], [1]]), [4] * 3, [1] * 3, reduction="none")
@@ -174,10 +174,10 @@ REFUSED = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
-def test_refuses_other_labels():
+def test_errors_of_targets():
     with pytest.raises(IndexError, match="Target 4 is out of bounds"):
         F.ctc_loss(jaxgrad.zeros(3, 1, 4), jaxgrad.tensor([[4]]), [3], [1])

@@ -48,7 +48,7 @@ REFUSED = [
 
 
 @refusals(REFUSED)
-def test_refusals(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 

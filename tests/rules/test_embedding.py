@@ -40,7 +40,7 @@ def test_scaled_gradients_have_the_second_derivative_of_the_first():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [0, 1, 2])
-def test_backward_of_bags_is_linear_in_the_gradient(mode):
+def test_embedding_bag_backward_is_linear_in_the_gradient(mode):
     _, bags, sizes, greatest = jaxgrad.ops._embedding_bag(table(), ROWS, STARTS, mode=mode)
     grad = jaxgrad.ones(3, 2, dtype=jaxgrad.float64, requires_grad=True)
 
@@ -54,7 +54,7 @@ def test_backward_of_bags_is_linear_in_the_gradient(mode):
 
 
 @pytest.mark.slow
-def test_what_a_bag_returns_besides():
+def test_indices_sizes_and_maxima_of_embedding_bag():
     _, bags, sizes, greatest = jaxgrad.embedding_bag(table().abs(), ROWS, STARTS, mode=2)
     assert bags.tolist() == [0, 0, 0, 2] and sizes.tolist() == [3, 0, 1]
     assert greatest.shape == (3, 2) and greatest[1:].tolist() == [[0, 0], [0, 0]]
@@ -62,7 +62,7 @@ def test_what_a_bag_returns_besides():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sum", "mean"])
-def test_sparse_gradient_of_bags_is_the_dense_one(mode):
+def test_sparse_gradient_of_embedding_bag_is_the_dense_one(mode):
     gradients = []
     for sparse in (False, True):
         weight = table()
@@ -73,13 +73,13 @@ def test_sparse_gradient_of_bags_is_the_dense_one(mode):
     assert gradients[0].allclose(gradients[1])
 
 
-def test_an_index_beyond_the_table_gives_nan_in_a_trace():
+def test_an_index_out_of_range_gives_nan_under_a_trace():
     look_up = jaxgrad.jit(jaxgrad.nn.functional.embedding)
     assert look_up(jaxgrad.tensor([9]), table()).isnan().all()
 
 
 @as_torch
-def test_what_embeddings_refuse(torch):
+def test_errors_of_embeddings(torch):
     F, weight = torch.nn.functional, torch.ones(4, 2, dtype=torch.float64)
     rows, starts = torch.tensor([1, 3, 1, 0]), torch.tensor([0, 3, 3])
 

@@ -178,12 +178,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -277,7 +277,7 @@ def test_index_add_has_the_conjugate_of_alpha_in_its_gradient():
     numpy.testing.assert_allclose(moving.grad.numpy(), expected, rtol=1e-14)
 
 
-def test_scatter_gives_every_source_of_a_place_that_place_s_gradient():
+def test_scatter_gives_each_source_of_one_index_its_gradient():
     """As in PyTorch, though only one of them is the value."""
     source = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     written = jaxgrad.zeros(2).scatter(0, jaxgrad.tensor([1, 1]), source)

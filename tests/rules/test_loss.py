@@ -238,12 +238,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -256,7 +256,7 @@ def test_answers_as_pytorch(call, dtype, values):
         (lambda y: F.ctc_loss(jaxgrad.tensor(X[:, None]), y, [3], [1]), [4]),
     ],
 )
-def test_other_labels_raise_and_are_nan_when_compiled(loss, wrong):
+def test_targets_out_of_range_raise_and_give_nan_when_compiled(loss, wrong):
     wrong = jaxgrad.tensor(wrong)
     with pytest.raises((RuntimeError, IndexError), match=r"out of (range|bounds)"):
         loss(wrong)
@@ -265,7 +265,7 @@ def test_other_labels_raise_and_are_nan_when_compiled(loss, wrong):
 
 @pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy], ids=["nll_loss", "cross_entropy"])
 @pytest.mark.parametrize("wrong", [4, 1000, -1, -99])
-def test_a_class_that_does_not_exist_raises_and_is_nan_when_compiled(loss, wrong):
+def test_a_class_out_of_range_raises_and_gives_nan_when_compiled(loss, wrong):
     x, target = jaxgrad.tensor(X), jaxgrad.tensor([0, wrong, 1])
     with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
         loss(x, target)

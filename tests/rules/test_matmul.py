@@ -245,12 +245,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -355,7 +355,7 @@ def grouped_products(first, second, ends):
 @pytest.mark.parametrize("shapes", GROUPED)
 @pytest.mark.parametrize("ends", [[2, 5, 7], [0, 8, 8]])
 @pytest.mark.parametrize("executor", ["host", "compiled"])
-def test_products_of_groups(shapes, ends, executor):
+def test_grouped_mm(shapes, ends, executor):
     draw = numpy.random.default_rng(0)
     arrays = [draw.standard_normal(shape) for shape in shapes]
     factors = [jaxgrad.tensor(array, requires_grad=True) for array in arrays]
@@ -374,7 +374,7 @@ def test_products_of_groups(shapes, ends, executor):
         assert jaxgrad.autograd.gradgradcheck(function, factors)
 
 
-def test_groups_that_move_compile_nothing():
+def test_grouped_mm_with_other_offsets_compiles_nothing():
     """The routing of a mixture of experts changes in each step; shapes of products do not."""
     traces = []
 
@@ -401,7 +401,7 @@ def test_groups_that_move_compile_nothing():
     assert not traces
 
 
-def test_refused_groups():
+def test_errors_of_grouped_mm():
     first, second = jaxgrad.ones(8, 4), jaxgrad.ones(3, 4, 5)
     ends = jaxgrad.tensor([1, 2, 8], dtype=jaxgrad.int32)
     call = jaxgrad.nn.functional.grouped_mm

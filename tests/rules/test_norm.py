@@ -66,12 +66,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refusals_are_pytorchs(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_are_pytorchs(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 

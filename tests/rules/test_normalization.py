@@ -70,7 +70,7 @@ def test_gradients_that_are_not_asked_for_are_zeros():
     assert gradients[1].tolist() == [0, 0] and all(gradients[2].tolist())
 
 
-def test_names_of_libraries_are_native_batch_norm():
+def test_cudnn_and_miopen_batch_norm_are_native_batch_norm():
     x, weight, bias, mean, variance = *(numbers(3, 2), *numbers(3, 2)), numbers(2) ** 2
     ops, arguments = jaxgrad.ops, (x, weight, bias, mean.clone(), variance.clone(), True, 0.3, 0.1)
     for name in ("cudnn_batch_norm", "miopen_batch_norm"):
@@ -114,7 +114,7 @@ def test_half_precision_beside_parameters_in_float32(torch):
 
 
 @as_torch
-def test_what_normalization_refuses(torch):
+def test_errors_of_normalization(torch):
     F, x, wide = torch.nn.functional, small(torch, 3, 2), torch.ones(2, dtype=torch.float64)
     mixed = "mixed dtype (CPU): expect parameter to have scalar type of Float"
     return [

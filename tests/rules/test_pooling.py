@@ -95,16 +95,16 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refusals(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
-def test_lines_are_images_of_one_row():
+def test_max_pool1d_is_max_pool2d_of_one_row():
     x = jaxgrad.tensor([[1.0, 5.0, 3.0]], requires_grad=True)
     names, node = [], F.max_pool1d(x, 2).grad_fn
     while node is not None:
@@ -119,7 +119,7 @@ TIES = numpy.round(2 * numpy.sin(numpy.arange(30.0) ** 2)).reshape(1, 5, 6)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dilation", [1, 2])
-def test_second_derivatives_through_ties(dilation):
+def test_second_derivatives_of_max_pooling_with_ties(dilation):
     """A square of maxima is one of the elements at their indices, to every order."""
 
     def pooled(x):
@@ -155,7 +155,7 @@ def test_a_window_of_padding_alone_has_no_index():
     count("padding")
 
 
-def test_regions_beyond_the_images_are_refused():
+def test_roi_pooling_of_an_image_that_is_not_there():
     rois = jaxgrad.tensor([[1.0, 0.0, 0.0, 1.0, 1.0]])
     with pytest.raises(RuntimeError, match="a region is of image 1, of 1 images"):
         jaxgrad.ops.RoiPooling2d_forward(jaxgrad.zeros(1, 1, 2, 2), rois, 1, 1, 1.0)
@@ -163,7 +163,7 @@ def test_regions_beyond_the_images_are_refused():
 
 
 @pytest.mark.slow
-def test_boxes_of_negative_numbers_and_empty_ones():
+def test_roi_pooling_of_negative_and_empty_regions():
     """The old code began the maximum at a small positive number."""
     image = jaxgrad.full((1, 1, 2, 2), -3.0, requires_grad=True)
     rois = jaxgrad.tensor([[0.0, 0.0, 0.0, 2.0, 2.0], [0.0, 5.0, 5.0, 6.0, 6.0]])

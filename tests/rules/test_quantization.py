@@ -26,7 +26,7 @@ def check(call, expected, inside):
 
 
 @pytest.mark.parametrize("kind", [float, torch.tensor])
-def test_one_scale(kind):
+def test_fake_quantize_per_tensor(kind):
     zero_point = 1 if kind is float else torch.tensor([1], dtype=torch.int32)
     check(
         lambda x: torch.fake_quantize_per_tensor_affine(x, kind(0.5), zero_point, -2, 3),
@@ -35,7 +35,7 @@ def test_one_scale(kind):
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
-def test_a_scale_for_each_channel(dtype):
+def test_fake_quantize_per_channel(dtype):
     scale, zero_point = np.array([0.25, 0.5, 2.0]), np.array([0, 1, -1])
     check(
         lambda x: torch.fake_quantize_per_channel_affine(
@@ -51,7 +51,7 @@ def test_halves_keep_their_dtype():
     assert result.dtype is torch.bfloat16 and result.tolist() == [0.5, 1.0]
 
 
-def test_what_is_refused():
+def test_errors_of_fake_quantize():
     x = torch.ones(2)
     with pytest.raises(RuntimeError, match=r"zero_point.* must be between"):
         torch.fake_quantize_per_tensor_affine(x, 0.5, 9, -2, 3)

@@ -30,7 +30,7 @@ X = jaxgrad.linspace(-1, 1, 12).reshape(3, 2, 2)
 
 
 @pytest.mark.slow
-def test_the_arguments_of_cudnn():
+def test_arguments_of_cudnn_rnn():
     for number, mode in enumerate(["RNN_RELU", "RNN_TANH", "LSTM", "GRU"]):
         params, hx = network(mode, layers=2, directions=2)
         states = [hx, hx * 2] if mode == "LSTM" else hx
@@ -60,7 +60,7 @@ def test_the_arguments_of_cudnn():
 
 
 @pytest.mark.slow
-def test_what_was_not_kept_is_computed_again():
+def test_backward_without_the_reserve_computes_it_again():
     params, hx = network("LSTM", layers=2, directions=2, dtype=jaxgrad.float64)
     gradients = []
     for keep in (True, False):
@@ -138,7 +138,7 @@ def test_half_precision():
         ({"params": network("LSTM")[0]}, "takes weights of shapes"),
     ],
 )
-def test_errors(change, words):
+def test_errors_match_pytorch(change, words):
     params, hx = network()
     with pytest.raises(RuntimeError, match=words):
         gru(**{"x": X, "hx": hx, "params": params} | change)

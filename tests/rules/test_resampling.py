@@ -142,12 +142,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refusals(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -162,7 +162,7 @@ def test_a_result_of_width_1_has_a_row_for_each_row():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shapes", [((0, 2, 3, 3), (0, 2, 2, 2)), ((1, 0, 3, 3), (1, 2, 2, 2))])
-def test_grids_of_empty_batches(shapes):
+def test_grid_sample_of_empty_batches(shapes):
     image, grid = (jaxgrad.zeros(shape, requires_grad=True) for shape in shapes)
     sampled = F.grid_sample(image, grid, align_corners=False)
     assert sampled.shape == (*shapes[0][:2], 2, 2)
@@ -185,7 +185,7 @@ def test_gradients_of_resampling_need_no_scatter():
 
 
 @pytest.mark.slow
-def test_derivatives_of_the_gradients_of_grids():
+def test_second_derivatives_of_grid_sample():
     # PyTorch has none
     draw = numpy.random.RandomState(0).uniform
     image, grid = draw(-1, 1, (1, 2, 3, 4)), draw(-0.9, 0.9, (1, 2, 2, 2))
@@ -201,7 +201,7 @@ def test_derivatives_of_the_gradients_of_grids():
 
 
 @pytest.mark.slow
-def test_vendors_names_mean_the_operators():
+def test_cudnn_names_of_grid_sampling_are_the_operators():
     image, grid = jaxgrad.rand(1, 2, 3, 4), jaxgrad.rand(1, 2, 2, 2)
     theta = jaxgrad.rand(2, 2, 3)
     pairs = [

@@ -274,12 +274,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -312,14 +312,14 @@ def test_cat_gives_each_tensor_the_gradient_of_its_own_dtype():
     count("closed forms", 2)
 
 
-def test_a_tensor_that_is_joined_twice_gets_the_sum():
+def test_cat_of_a_tensor_with_itself_adds_its_gradients():
     x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     jaxgrad.stack([x, x]).backward(jaxgrad.tensor([[1.0, 2.0], [10.0, 20.0]]))
     assert x.grad.tolist() == [11.0, 22.0]
     count("closed forms")
 
 
-def test_pieces_without_a_gradient_leave_zeros():
+def test_outputs_of_split_without_a_gradient_give_zeros():
     x = jaxgrad.ones(5, requires_grad=True)
     _, middle, _ = x.split((1, 2, 2))
     middle.backward(jaxgrad.tensor([3.0, 4.0]))

@@ -107,12 +107,12 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -185,7 +185,7 @@ def test_the_gradient_pads_and_does_not_scatter(function):
 
 
 @pytest.mark.parametrize("place", ["index", "start of a slice"])
-def test_a_place_may_be_traced(place):
+def test_the_index_of_select_may_be_traced(place):
     x = jnp.arange(6.0)
     if place == "index":
         result = jax.jit(lambda x, i: ops._select(x, 0, i))(x, 4)

@@ -212,13 +212,13 @@ ANSWERS = [
 
 
 @refusals(REFUSED)
-def test_refuses_as_pytorch(call, error, words):
+def test_errors_match_pytorch(call, error, words):
     check_refusal(jaxgrad, call, error, words)
 
 
 @pytest.mark.slow
 @answers(ANSWERS)
-def test_answers_as_pytorch(call, dtype, values):
+def test_values_match_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
@@ -256,7 +256,7 @@ MASK = jaxgrad.tensor([True, False, True])
     ],
     ids=["index_copy", "put", "put, accumulated", "masked_scatter", "index_fill"],
 )
-def test_what_is_covered_passes_its_gradient_to_the_source(write, of_self, of_source):
+def test_gradients_of_copies_into_parts(write, of_self, of_source):
     x = jaxgrad.zeros(3, requires_grad=True)
     source = jaxgrad.zeros(2, requires_grad=True)
     write(x, source).backward(jaxgrad.tensor([1.0, 2.0, 3.0]))
@@ -264,7 +264,7 @@ def test_what_is_covered_passes_its_gradient_to_the_source(write, of_self, of_so
     count("closed forms", 2)
 
 
-def test_index_fill_counts_a_place_named_twice_once():
+def test_index_fill_of_an_index_that_is_given_twice():
     value = jaxgrad.tensor(5.0, requires_grad=True)
     jaxgrad.index_fill(jaxgrad.zeros(3), 0, jaxgrad.tensor([1, 1]), value).sum().backward()
     assert value.grad.item() == 1.0

@@ -158,7 +158,7 @@ def test_masks(torch):
 
 
 @as_torch
-def test_what_a_sparse_tensor_refuses(torch):
+def test_errors_of_sparse_tensors(torch):
     x, u, dense = example(torch), twice(torch), torch.ones(2, 3)
     make = torch.sparse_coo_tensor
     return [

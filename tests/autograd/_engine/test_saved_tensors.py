@@ -94,7 +94,7 @@ def test_the_node_of_a_leaf_has_the_leaf(torch):
 
 @pytest.mark.row("H03")
 @as_torch
-def test_what_a_node_saved(torch):
+def test_saved_attributes_of_nodes(torch):
     x = vector(torch)
     y = x.exp()
     product, power = x * y, y**3
@@ -113,7 +113,7 @@ def test_what_a_node_saved(torch):
 
 @pytest.mark.row("H03")
 @as_torch("[tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64)]")
-def test_the_history_of_what_was_saved_is_usable(torch):
+def test_saved_attributes_have_their_history(torch):
     x = vector(torch)
     y = x.exp()
     saved = (y * y).grad_fn._saved_self
@@ -122,7 +122,7 @@ def test_the_history_of_what_was_saved_is_usable(torch):
 
 @pytest.mark.row("H03")
 @as_torch
-def test_what_a_node_saved_after_it_is_freed(torch):
+def test_saved_attributes_of_freed_nodes(torch):
     x = vector(torch)
     y = x.exp()
     y.sum().backward()
@@ -159,7 +159,7 @@ def test_hooks_of_one_saved_tensor(torch):
     1
     tensor([2.0, 4.0, 6.0], dtype=float64)
 """)
-def test_hooks_of_what_a_Function_saved(torch):
+def test_hooks_of_the_saved_tensors_of_a_Function(torch):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -195,7 +195,7 @@ def test_every_saved_tensor_goes_through_the_hooks(torch):
 
 @pytest.mark.row("H05")
 @as_torch("tensor([20.0, 40.0, 60.0], dtype=float64)")
-def test_what_is_unpacked_is_what_is_used(torch):
+def test_backward_uses_what_unpack_returns(torch):
     x = vector(torch)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
         y = x * x
@@ -261,7 +261,7 @@ def test_only_the_innermost_saved_tensors_hooks_run(torch):
 
 @pytest.mark.row("H05")
 @as_torch
-def test_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
+def test_packed_values_are_freed_with_the_graph(torch):
     class Held:
         def __init__(self, tensor):
             self.tensor = tensor
@@ -284,7 +284,7 @@ def test_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
 
 @pytest.mark.row("H05")
 @as_torch
-def test_what_unpack_must_give_and_pack_must_not_do(torch):
+def test_errors_of_pack_and_unpack_hooks(torch):
     hooks = torch.autograd.graph.saved_tensors_hooks
     x = vector(torch)
     with hooks(lambda t: 3, lambda value: value):
@@ -330,7 +330,7 @@ def test_an_error_in_a_hook_passes_and_leaves_the_graph_usable():
 
 
 @pytest.mark.row("H05")
-def test_the_array_that_was_packed_is_let_go():
+def test_a_packed_array_is_released():
     x = jaxgrad.ones(1000, requires_grad=True)
     with jaxgrad.autograd.graph.saved_tensors_hooks(
         lambda t: t.numpy().astype("float16"), lambda a: jaxgrad.tensor(a.astype("float32"))

@@ -105,7 +105,7 @@ def test_independent_passes_in_many_threads():
 
 
 @pytest.mark.slow
-def test_a_new_leaf_is_met_by_all_at_once():
+def test_a_new_leaf_in_many_threads_at_once():
     """All graphs must lead to the one node of the leaf, in whichever thread it was made."""
     for _ in range(30):
         x = leaf(torch, 3.0)
@@ -133,7 +133,7 @@ def test_a_new_leaf_gets_one_node_however_slowly(monkeypatch, name):
 
 
 @pytest.mark.slow
-def test_a_new_operator_is_met_by_all_at_once():
+def test_a_new_operator_in_many_threads_at_once():
     def work(_):
         x = torch.full((7, 3), 0.5, requires_grad=True)
         y = x.tanh() / x.cosh()

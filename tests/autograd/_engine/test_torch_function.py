@@ -44,7 +44,7 @@ def plain(value):
       ['Tensor', 'Wrapper'],
       ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']]]
 """)
-def test_backward_of_what_stands_for_a_tensor(torch):
+def test_backward_of_objects_with_torch_function(torch):
     x = leaf(torch, 3.0)
     output, input_ = Wrapper(x * x), Wrapper(x)
     torch.autograd.backward(output)
@@ -59,7 +59,7 @@ def test_backward_of_what_stands_for_a_tensor(torch):
     ['create_graph', 'gradient', 'inputs', 'retain_graph']
     1
 """)
-def test_the_method_of_what_stands_for_a_tensor(torch):
+def test_the_backward_method_asks_torch_function(torch):
     class Kept(Wrapper):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -70,7 +70,7 @@ def test_the_method_of_what_stands_for_a_tensor(torch):
 
 @pytest.mark.row("A35", "B21")
 @as_torch
-def test_who_is_asked_and_in_which_order(torch):
+def test_the_order_in_which_torch_functions_are_asked(torch):
     x = leaf(torch, 3.0)
     wrappers = [Wrapper(x * x), Derived(x), Silent(x * 2)]
     first = torch.autograd.grad([wrappers[0], x * 5], [x, wrappers[1]], retain_graph=True)

@@ -353,7 +353,7 @@ def unused(torch, materialize, seen):
 
 @pytest.mark.row("G33")
 @as_torch
-def test_gradients_that_are_not_there(torch):
+def test_undefined_gradients(torch):
     """Edge case 26."""
     seen, gradients = [], []
     for materialize in (None, True, False):

@@ -428,7 +428,7 @@ def test_outputs_marked_as_not_differentiable():
 
 @pytest.mark.row("G33")
 @pytest.mark.parametrize("value", [True, False])
-def test_gradients_that_are_not_there(value):
+def test_undefined_gradients(value):
     seen = []
 
     def forward(ctx, x):
@@ -454,7 +454,7 @@ def test_gradients_that_are_not_there(value):
 @pytest.mark.row("G33")
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [True, False])
-def test_tangents_that_are_not_there(value):
+def test_undefined_tangents(value):
     seen = []
 
     def forward(ctx, x, n, y):

@@ -71,13 +71,13 @@ MODES = ["fill", "clip", "promise_in_bounds"]
 
 
 @pytest.mark.parametrize("name", READS)
-def test_reads(name):
+def test_gathers(name):
     check_bits(READS[name], CUBE, PLACES)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["rows", "two", "three"])
-def test_modes_of_reads(name, mode):
+def test_modes_of_gathers(name, mode):
     index = {
         "rows": lambda a, i: a.at[i],
         "two": lambda a, i: a.at[i, i[:, :1]],
@@ -95,7 +95,7 @@ def test_fill_values(dtype, fill_value):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
 @pytest.mark.parametrize("mode", MODES)
-def test_types_of_indices(dtype, mode):
+def test_dtypes_of_indices(dtype, mode):
     with jax.enable_x64(True):
         index = numpy.array([[0], [3], [-1], [100]]).astype(dtype)
         numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -157,7 +157,7 @@ WRITES = {
 
 @pytest.mark.parametrize("mode", ["drop", "clip", "promise_in_bounds"])
 @pytest.mark.parametrize("name", WRITES)
-def test_writes(name, mode):
+def test_scatters(name, mode):
     # no place is written twice, whether it is moved inside or not
     places = numpy.array([[1, 2], [2, 3], [-9, 1], [9, 0]], numpy.int32)
     values = jax.eval_shape(lambda a, i: WRITES[name](a, i).get(), CUBE, places).shape
@@ -174,7 +174,7 @@ METHODS = ["add", "subtract", "multiply", "min", "max"]
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", WRITES)
-def test_combinations(name, method):
+def test_scatters_that_combine(name, method):
     places = numpy.array([[1, 2], [3, 0], [1, 2], [-9, 1], [9, 0], [1, 2]], numpy.int32)
     values = jax.eval_shape(lambda a, i: WRITES[name](a, i).get(), CUBE, places).shape
     values = numpy.random.default_rng(1).standard_normal(values).astype(numpy.float32)
@@ -187,7 +187,7 @@ def test_combinations(name, method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "bfloat16", "float32", "complex64"])
-def test_types_of_combinations(method, dtype):
+def test_dtypes_of_scatters_that_combine(method, dtype):
     array = jnp.asarray(TABLE * 2).astype(dtype)
     index, updates = numpy.array([1, 3, 1, 1], numpy.int32), array[::-1][:4] * 3
 
@@ -213,7 +213,7 @@ def test_half_precision_is_rounded_once(dtype):
     numpy.testing.assert_array_equal(result.astype(numpy.float32), [288, 256])
 
 
-def test_combinations_of_bool():
+def test_scatters_that_combine_bools():
     array, index = TABLE > 0, numpy.array([1, 1, 3], numpy.int32)
     check_bits(lambda a, u: a.at[index].max(u), array, ~array[:3])
     check_bits(lambda a, u: a.at[index].min(u), array, ~array[:3])
@@ -261,7 +261,7 @@ def test_random_scatters(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_writes(seed):
+def test_random_scatters_of_one_number(seed):
     """Of windows that overlap any may be the last, so that all updates are the same number."""
     operand, indices, parts, sizes = random_geometry(numpy.random.default_rng(seed))
     gather = lax.GatherDimensionNumbers(*parts)
@@ -272,7 +272,7 @@ def test_random_writes(seed):
     check(lambda a, i, u: lax.scatter(a, i, u, numbers), operand, indices, updates)
 
 
-def test_elements_replaced_by_a_function():
+def test_scatter_apply():
     numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     index = numpy.array([[3], [9], [1]], numpy.int32)
 

@@ -64,7 +64,7 @@ def test_cholesky(dtype, shape):
     check_close(function, positive(dtype, *shape), within=near(dtype))
 
 
-def test_cholesky_of_others():
+def test_cholesky_of_one_triangle_and_of_indefinite_matrices():
     def function(array):
         return linalg.cholesky(array, symmetrize_input=False)
 
@@ -90,7 +90,7 @@ def test_lu(dtype, shape):
     check_close(lambda a: linalg.lu(a), matrices(dtype, *shape), within=near(dtype))
 
 
-def test_lu_of_others():
+def test_lu_in_other_forms():
     check_close(lambda a: linalg.lu(a), numpy.zeros((3, 3), numpy.float32), within=0)
     check_nan(lambda a: linalg.lu(a), matrices("float32", 3, 4, 4))
 
@@ -149,7 +149,7 @@ def test_pivoted_qr(dtype, shape):
     check_close(lambda a: linalg.qr(a, pivoting=True), array, within=near(dtype))
 
 
-def test_qr_of_others():
+def test_qr_in_other_forms():
     check_nan(linalg.qr, matrices("float32", 3, 4, 4))
     check_refused(linalg.qr, numpy.zeros((3, 0)))
 
@@ -179,7 +179,7 @@ def test_eigh(dtype, lower):
     )
 
 
-def test_eigh_of_others():
+def test_eigh_in_other_forms():
     check_nan(lambda a: linalg.eigh(a), positive("float32", 3, 4, 4))
     check_refused(lambda a: linalg.eigh(a, subset_by_index=(0, 2)), positive("float32", 4, 4))
     check_close(lambda a: linalg.eigh(a), numpy.zeros((2, 0, 0)), within=0)
@@ -195,7 +195,7 @@ def test_eig(dtype, left, right):
     check_close(function, matrices(dtype, 2, 5, 5), within=near(dtype, 1000))
 
 
-def test_eig_of_others():
+def test_eig_in_other_forms():
     check_nan(lambda a: linalg.eig(a), matrices("float32", 3, 4, 4))
 
 
@@ -209,7 +209,7 @@ def test_svd(dtype, shape, full_matrices):
     check_close(function, matrices(dtype, *shape), within=near(dtype, 1000))
 
 
-def test_svd_of_others():
+def test_svd_in_other_forms():
     array = matrices("float32", 3, 4, 4)
     check_close(lambda a: linalg.svd(a, compute_uv=False), array, within=1e-5)
     check_nan(lambda a: linalg.svd(a), array)

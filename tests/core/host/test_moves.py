@@ -48,13 +48,13 @@ MOVES = {
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_as_xla(name):
+def test_moves(name):
     check_bits(*MOVES[name])
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64"])
 @pytest.mark.parametrize("name", ["broadcast scalar", "tiled", "stacked scalars", "concatenated"])
-def test_types(name, dtype):
+def test_dtypes_of_moves(name, dtype):
     function, array = MOVES[name]
     check_bits(function, jnp.asarray(array).astype(dtype))
 

@@ -68,7 +68,7 @@ def test_sort_of_complex_keys():
 
 
 @pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn"])
-def test_other_types_are_refused(dtype):
+def test_other_dtypes_are_refused(dtype):
     array = jnp.arange(3).astype(dtype)
     for function in (lax.sort, lambda a: lax.top_k(a, 2), lambda a: lax.cumsum(a, 0)):
         check_refused(function, array)
