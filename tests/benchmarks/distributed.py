@@ -104,8 +104,8 @@ def script(scheme, case, weights, mesh):
     wrapped = parallel(scheme, model, mesh)
     optimizer = jaxgrad.optim.Adam(wrapped.parameters(), lr=training.RATE)
     if dist.get_world_size() > 1:
-        own = part_of(case.batch)
-        batch = functools.partial(map, jaxgrad.tensor, own)
+        part_of_rank = part_of(case.batch)
+        batch = functools.partial(map, jaxgrad.tensor, part_of_rank)
     else:
         placed = [
             distribute_tensor(jaxgrad.tensor(array), mesh, [Shard(0)]) for array in case.batch
@@ -214,8 +214,8 @@ def by_hand(scheme, case, weights, mesh):
     }
     part = NamedSharding(mesh, PartitionSpec("dp"))
     if dist.get_world_size() > 1:
-        placed, own = jax.make_array_from_process_local_data, part_of(case.batch)
-        batch = functools.partial(map, functools.partial(placed, part), own)
+        placed, part_of_rank = jax.make_array_from_process_local_data, part_of(case.batch)
+        batch = functools.partial(map, functools.partial(placed, part), part_of_rank)
     else:
         batch = functools.partial(list, [jax.device_put(array, part) for array in case.batch])
     # copies: what is on a CPU may be shared with NumPy, and is donated

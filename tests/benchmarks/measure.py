@@ -122,8 +122,8 @@ def measure(part, environment):
     others = None
     if before[0] is not None:
         after = busy(), *clocks()
-        all_cores, own, elapsed = (b - a for a, b in zip(before, after, strict=True))
-        others = max(0.0, all_cores - own) / elapsed / os.cpu_count()
+        all_cores, process, elapsed = (b - a for a, b in zip(before, after, strict=True))
+        others = max(0.0, all_cores - process) / elapsed / os.cpu_count()
     for chart in charts:
         subjects = {subject for row in chart["rows"].values() for subject in row}
         chart["date"] = datetime.date.today().isoformat()

@@ -197,11 +197,11 @@ def vit_loss(weights, images, labels):
     norm = functools.partial(layer_norm, epsilon=1e-6)
     for number in range(BLOCKS):
         name = f"blocks.{number}"
-        own = {
+        layer_weights = {
             "qkv.weight": weights[f"{name}.attention.in_proj_weight"],
             "qkv.bias": weights[f"{name}.attention.in_proj_bias"],
         }
-        y = linear(own, "qkv", norm(weights, f"{name}.norm1", x))
+        y = linear(layer_weights, "qkv", norm(weights, f"{name}.norm1", x))
         y = attend_heads(y, HEADS, is_causal=False)
         x = x + linear(weights, f"{name}.attention.out_proj", y)
         y = linear(weights, f"{name}.mlp.0", norm(weights, f"{name}.norm2", x))

@@ -443,8 +443,8 @@ def table(chosen=()):
             f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in times.items()
         ]
         note(name, {column: median for column, (median, _) in times.items()})
-        own, *others = [median for median, _ in times.values()]
-        ratio = f"{own / min(others):6.2f} of the best other" if others else ""
+        jaxgrads, *others = [median for median, _ in times.values()]
+        ratio = f"{jaxgrads / min(others):6.2f} of the best other" if others else ""
         print(f"    {name:<34}{'  '.join(cells)}  {ratio}", flush=True)
     elapsed, used = time.perf_counter() - elapsed, time.process_time() - used
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())

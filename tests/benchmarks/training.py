@@ -331,8 +331,8 @@ def training(least_of, cases, rounds=3, section="h", names=None):
             "the first call, s": (ours, hand),
             "temporary memory, MB": [size / 1e6 for size in temporary],
         }
-        for what, (own, other) in measures.items():
-            print(f"    {name:<14}{what:<24}{own:10.2f}{other:10.2f}{own / other:8.3f}")
+        for what, (jaxgrads, other) in measures.items():
+            print(f"    {name:<14}{what:<24}{jaxgrads:10.2f}{other:10.2f}{jaxgrads / other:8.3f}")
         for other, duration in zip(others, times[2:], strict=True):
             print(f"    {name:<14}{other + ', ms':<32}{duration:12.2f}")
         note(section, name, measures, dict(zip(others, times[2:], strict=True)))
@@ -340,9 +340,9 @@ def training(least_of, cases, rounds=3, section="h", names=None):
 
 def note(section, name, measures, others):
     """`measures`: by what is measured and its unit the figures of jaxgrad and by hand."""
-    for what, (own, other) in measures.items():
+    for what, (jaxgrads, other) in measures.items():
         title, _, unit = what.rpartition(", ")
-        values = {"jaxgrad": own, "JAX by hand": other} | (others if title == "a step" else {})
+        values = {"jaxgrad": jaxgrads, "JAX by hand": other} | (others if title == "a step" else {})
         figures.note(section, title.capitalize(), unit, "JAX by hand", {name: values})
 
 
@@ -410,7 +410,7 @@ def of_new_tensors(least_of):
     pairs = zip([*times.values()][::2], [*times.values()][1::2], strict=True)
     names = "a new batch", "a new batch and a call"
     chart = {
-        name: {"jaxgrad": own, "JAX by hand": hand}
-        for name, (own, hand) in zip(names, pairs, strict=True)
+        name: {"jaxgrad": jaxgrads, "JAX by hand": hand}
+        for name, (jaxgrads, hand) in zip(names, pairs, strict=True)
     }
     figures.note("i", "A new batch from NumPy", "us", "JAX by hand", chart)

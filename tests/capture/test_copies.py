@@ -54,8 +54,8 @@ def restored(model, optimizer):
     groups = copy.deepcopy(optimizer.param_groups)
     with torch.no_grad():
         model.weight.mul_(0)
-        for own, kept in zip(optimizer.param_groups, groups, strict=True):
-            for parameter, before in zip(own["params"], kept["params"], strict=True):
+        for group, kept in zip(optimizer.param_groups, groups, strict=True):
+            for parameter, before in zip(group["params"], kept["params"], strict=True):
                 parameter.copy_(before)
     return [tensor.detach() for tensor in model.parameters()]
 

@@ -478,10 +478,10 @@ def test_classes_are_as_they_were_after_a_trace():
         def __getattribute__(self, name):
             return object.__getattribute__(self, name)
 
-    own = vars(Own)["__getattribute__"]
+    method = vars(Own)["__getattribute__"]
     for holder in (Plain(), Own()):
         torch.jit(lambda x, holder=holder: x * holder.k * holder.j)(torch.ones(1))
-    assert "__getattribute__" not in vars(Plain) and vars(Own)["__getattribute__"] is own
+    assert "__getattribute__" not in vars(Plain) and vars(Own)["__getattribute__"] is method
     assert "__setattr__" not in vars(Plain)
 
 

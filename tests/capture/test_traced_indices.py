@@ -153,9 +153,9 @@ def loss(w, i, x, names=("q[i]", "q[:, i]")):
 
 
 def derivatives(w, i, x):
-    first, own = torch.autograd.grad(loss(w, i, x), [w, x], create_graph=True)
-    second = torch.autograd.grad((first**2).sum() + own, [w, x])
-    return first.detach(), own.detach(), *second
+    first, gradient = torch.autograd.grad(loss(w, i, x), [w, x], create_graph=True)
+    second = torch.autograd.grad((first**2).sum() + gradient, [w, x])
+    return first.detach(), gradient.detach(), *second
 
 
 def leaves():
@@ -169,11 +169,11 @@ def test_gradients_of_both_orders(name, i=1):
     w, x = leaves()
     one = lambda w, i, x: loss(w, i, x, [name])  # noqa: E731
     wanted = torch.func.grad(one)(w.detach(), i, x.detach())
-    first, own = torch.autograd.grad(
+    first, gradient = torch.autograd.grad(
         torch.jit(one)(w, torch.tensor(i), x), [w, x], create_graph=True
     )
     np.testing.assert_allclose(first.detach().numpy(), wanted.numpy(), rtol=1e-12)
-    second = torch.autograd.grad((first**2).sum() + own, w)[0]
+    second = torch.autograd.grad((first**2).sum() + gradient, w)[0]
     value, slope = torch.autograd.grad(one(w, i, x), [w, x], create_graph=True)
     same = torch.autograd.grad((value**2).sum() + slope, w)[0]
     np.testing.assert_allclose(second.numpy(), same.numpy(), rtol=1e-11)
@@ -217,8 +217,8 @@ def test_each_example_of_a_vmap_has_an_index_of_its_own():
 
     examples = torch.func.vmap(body, (None, 0))(w, torch.tensor([0, 1, 2]))
     assert examples.tolist() == [body(w, i).tolist() for i in range(3)]
-    own = torch.func.vmap(body)(torch.stack([w, w * 2]), torch.tensor([2, 0]))
-    assert own.tolist() == [body(w, 2).tolist(), body(w * 2, 0).tolist()]
+    mapped = torch.func.vmap(body)(torch.stack([w, w * 2]), torch.tensor([2, 0]))
+    assert mapped.tolist() == [body(w, 2).tolist(), body(w * 2, 0).tolist()]
     slopes = torch.func.vmap(torch.func.grad(loss), (None, 0, None))(w, torch.tensor([0, 1, 2]), x)
     for slope, i in zip(slopes, range(3), strict=True):
         np.testing.assert_allclose(

@@ -162,8 +162,8 @@ def replaced(tree, position, node):
 
 def operands(call):
     """The arguments of a call, the tensor whose method it is among them."""
-    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
-    return [*own, *call.args]
+    receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    return [*receiver, *call.args]
 
 
 def function_of(call):
@@ -349,8 +349,8 @@ def samples_of(target):
     name, formulas = target.operator.strip("_"), set(target.formulas)
 
     def distance(index):
-        own = SAMPLES[index][1].name.rpartition(".")[2]
-        return 0 if own == name else 1 if own in name or name in own else 2
+        operator = SAMPLES[index][1].name.rpartition(".")[2]
+        return 0 if operator == name else 1 if operator in name or name in operator else 2
 
     for order in (1, 2):
         is_evaluated = False

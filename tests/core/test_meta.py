@@ -444,11 +444,11 @@ def test_state_dicts_on_meta(torch):
     copied["warnings"][0]["words"] = "for weight: copying from a non-meta parameter in the"
     still = str(empty.weight.device)
     assigned = warned(lambda: str(empty.load_state_dict(full.state_dict(), assign=True)))
-    now = [empty.weight, isinstance(empty.weight, torch.nn.Parameter), empty(torch.ones(2))]
+    present = [empty.weight, isinstance(empty.weight, torch.nn.Parameter), empty(torch.ones(2))]
     other, _ = layers()
     wrong = error(full.load_state_dict, other.state_dict(), words="While copying the parameter")
     among = warned(lambda: str(layers()[0].load_state_dict(other.state_dict())))
-    return copied, still, assigned, now, wrong, among, full.weight
+    return copied, still, assigned, present, wrong, among, full.weight
 
 
 @as_torch("""

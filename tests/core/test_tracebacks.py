@@ -189,10 +189,10 @@ def test_the_lines_of_a_table_stay(tmp_path):
             raise ValueError("of the rule")
         return grad
 
-    own = torch.ops.load(table, "with_a_mistake", {"fail": fail})
+    library = torch.ops.load(table, "with_a_mistake", {"fail": fail})
     x = torch.ones(11, requires_grad=True)
     with pytest.raises(ValueError, match="of the rule") as raised:
-        own.cube(x).sum().backward()
+        library.cube(x).sum().backward()
     frames = [(frame.path.name, frame.lineno + 1) for frame in raised.traceback]
     assert [name for name, _ in frames] == ["test_tracebacks.py", "cube.yaml", "test_tracebacks.py"]
     assert frames[1] == ("cube.yaml", 3)

@@ -112,10 +112,13 @@ def load_by_two(folder):
             check(state[kind], wanted)
         assert state["rows"]["bool"].placements == (placement,)
     if "own" in sys.argv:
-        own = {"generator": torch.zeros(2, dtype=torch.int64), "rank": -1}
-        state = {f"of {rank}": own, "written by": torch.tensor(5)}
+        state_of_rank = {"generator": torch.zeros(2, dtype=torch.int64), "rank": -1}
+        state = {f"of {rank}": state_of_rank, "written by": torch.tensor(5)}
         checkpoint.load(state, checkpoint_id=folder)
-        assert own["rank"] == rank and own["generator"].tolist() == [rank, 2**40 + rank]
+        assert state_of_rank["rank"] == rank and state_of_rank["generator"].tolist() == [
+            rank,
+            2**40 + rank,
+        ]
         assert state["written by"].item() == 0
     dist.destroy_process_group()
 
@@ -230,8 +233,8 @@ def train(folder, kind, first, last, device_mesh):
 
     def state():
         of_model, of_optimizer = states.get_state_dict(model, optimizer)
-        own = {"scheduler": scheduler.state_dict(), "rng": torch.get_rng_state()}
-        return {"model": of_model, "optimizer": of_optimizer, "position": position} | own
+        further = {"scheduler": scheduler.state_dict(), "rng": torch.get_rng_state()}
+        return {"model": of_model, "optimizer": of_optimizer, "position": position} | further
 
     if int(first):
         loaded_state = state()

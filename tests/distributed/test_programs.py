@@ -89,14 +89,14 @@ def test_fsdp_on_devices_has_the_collectives_of_jax_by_hand():
 def test_memory_of_fsdp_falls_with_the_number_of_devices(name):
     """Parameters and the state of Adam; a step count, learning rates and the batch besides."""
     for count in (1, 2, 4):
-        own = on_devices(count)[name]["argument bytes"]
+        size = on_devices(count)[name]["argument bytes"]
         expected = 3 * 4 * PARAMETERS / count
-        assert expected <= own <= expected + BATCH_BYTES / count + 256
+        assert expected <= size <= expected + BATCH_BYTES / count + 256
     whole = on_devices(4)["ddp"]["argument bytes"]
     assert whole >= 3 * 4 * PARAMETERS
 
 
 def test_memory_of_fsdp_in_two_processes_is_half():
-    own = in_processes()["fsdp"]["argument bytes"]
+    size = in_processes()["fsdp"]["argument bytes"]
     expected = 3 * 4 * PARAMETERS / 2
-    assert expected <= own <= expected + BATCH_BYTES + 256
+    assert expected <= size <= expected + BATCH_BYTES + 256

@@ -72,11 +72,11 @@ def clip_of(model):
     return functools.partial(nn.utils.clip_grad_norm_, [*model.parameters()])
 
 
-def train(model, optimizer, own, clip, steps=range(3)):
+def train(model, optimizer, part_of, clip, steps=range(3)):
     """The losses and the norms of the gradients of some steps."""
     losses, norms = [], []
     for step in steps:
-        x, y = map(own, batch(step))
+        x, y = map(part_of, batch(step))
         optimizer.zero_grad()
         loss = F.mse_loss(model(x), y)
         loss.backward()
@@ -352,8 +352,8 @@ def saved():
 def copied(moments):
     """In PyTorch the parameters of a unit share the tensor that counts steps."""
     state = {
-        name: {key: value.clone() for key, value in own.items()}
-        for name, own in moments["state"].items()
+        name: {key: value.clone() for key, value in values.items()}
+        for name, values in moments["state"].items()
     }
     return {"state": state, "param_groups": moments["param_groups"]}
 
@@ -395,8 +395,8 @@ def scaled():
     for factor in (float("inf"), 1.0):
         optimizer.zero_grad()
         x, y = map(part, batch(0))
-        own = factor if dist.get_rank() == 0 else 1.0
-        scale.scale(F.mse_loss(model(x), y) * own).backward()
+        scale_of_rank = factor if dist.get_rank() == 0 else 1.0
+        scale.scale(F.mse_loss(model(x), y) * scale_of_rank).backward()
         scale.step(optimizer)
         scale.update()
         results["scales"].append(scale.get_scale())

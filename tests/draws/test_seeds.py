@@ -147,21 +147,21 @@ def returned_state():
 
 
 def another_generator():
-    own = torch.Generator()
+    generator = torch.Generator()
 
     def f(x, seed):
-        own.manual_seed(seed)
-        first = torch.rand(2, generator=own)
-        own.set_state(torch.get_rng_state())
-        return torch.cat([first, torch.rand(2, generator=own), torch.rand(2), x])
+        generator.manual_seed(seed)
+        first = torch.rand(2, generator=generator)
+        generator.set_state(torch.get_rng_state())
+        return torch.cat([first, torch.rand(2, generator=generator), torch.rand(2), x])
 
     return f, [(ONES, seed) for seed in (1, 2, 3)]
 
 
 def generator_made_inside():
     def f(x, seed):
-        own = torch.Generator().manual_seed(seed)
-        return x * torch.rand(2, generator=own) + torch.randn(2, generator=own)
+        generator = torch.Generator().manual_seed(seed)
+        return x * torch.rand(2, generator=generator) + torch.randn(2, generator=generator)
 
     return f, [(ONES, seed) for seed in (1, 2, 3)]
 

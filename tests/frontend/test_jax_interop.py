@@ -232,16 +232,16 @@ def test_random_keys_are_arguments_of_compiled_functions():
 
     @torch.jit
     def step(key, x):
-        key, now = jax.random.split(key)
-        (noisy(now, x) * weight).sum().backward()
-        return key, noisy(now, x)
+        key, subkey = jax.random.split(key)
+        (noisy(subkey, x) * weight).sum().backward()
+        return key, noisy(subkey, x)
 
     for key in (jax.random.key(0), jax.random.key(5)):
-        weight.grad, (following, now) = None, jax.random.split(key)
+        weight.grad, (following, subkey) = None, jax.random.split(key)
         next_key, drawn = step(key, torch.ones(3))
         assert (jax.random.key_data(next_key) == jax.random.key_data(following)).all()
-        close(drawn, jax.random.normal(now, (3,)))
-        close(weight.grad, jax.random.normal(now, (3,)))
+        close(drawn, jax.random.normal(subkey, (3,)))
+        close(weight.grad, jax.random.normal(subkey, (3,)))
     assert len(step.traces) == 1
     step(jax.random.key(0, impl="rbg"), torch.ones(3))
     assert len(step.traces) == 2 and "key<rbg>" in step.explain()

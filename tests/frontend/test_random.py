@@ -464,13 +464,13 @@ def test_a_trace_refuses_and_leaves_no_trace(draw):
 def test_a_compiled_function_draws_anew_at_each_call(draw, monkeypatch):
     """A compiled draw gives the eager numbers and advances the generator equally."""
     monkeypatch.setattr(executor, "chosen", "compiled")  # XLA's `erf_inv` is off by 6e-6
-    own = draw.__closure__[0].cell_contents if draw.__closure__ else jaxgrad.default_generator
+    generator = draw.__closure__[0].cell_contents if draw.__closure__ else jaxgrad.default_generator
     sequences = []
     compiled = jaxgrad.jit(lambda: (draw(), draw()))
     for function in (lambda: (draw(), draw()), compiled):
-        own.manual_seed(7)
+        generator.manual_seed(7)
         drawn = [tensor.tolist() for _ in range(3) for tensor in function()]
-        sequences.append([*drawn, jaxgrad.rand(2, generator=own).tolist()])
+        sequences.append([*drawn, jaxgrad.rand(2, generator=generator).tolist()])
     for eager, other in zip(*sequences, strict=True):
         np.testing.assert_allclose(other, eager, rtol=1e-6)
     assert len(compiled.traces) == 1 and drawn[0] != drawn[2]

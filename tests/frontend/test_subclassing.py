@@ -134,11 +134,19 @@ def test_gradients_of_subclasses(torch):
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
     x = leaf.as_subclass(Image)
     (x * x).sum().backward()
-    own = torch.tensor([3.0]).as_subclass(Image).requires_grad_()
-    (grad,) = torch.autograd.grad((own**3).sum(), own, create_graph=True)
-    (own * leaf).sum().backward()
+    image = torch.tensor([3.0]).as_subclass(Image).requires_grad_()
+    (grad,) = torch.autograd.grad((image**3).sum(), image, create_graph=True)
+    (image * leaf).sum().backward()
     node = x.grad_fn.name()
-    return leaf.grad, kind(leaf.grad), node, grad.detach(), own.grad, kind(own.grad), own.is_leaf
+    return (
+        leaf.grad,
+        kind(leaf.grad),
+        node,
+        grad.detach(),
+        image.grad,
+        kind(image.grad),
+        image.is_leaf,
+    )
 
 
 @as_torch

@@ -385,10 +385,10 @@ def test_a_graph_is_written_to_a_folder(tmp_path):
 
     gm = torch.fx.symbolic_trace(Model())
     gm.to_folder(tmp_path / "written", "Written")
-    names, own = {}, lambda match: NAMES[match[0]]
+    names, replaced = {}, lambda match: NAMES[match[0]]
     source = (tmp_path / "written" / "module.py").read_text()
     exec(
-        re.sub(r"(?<=import )torch\.|(?<=from )torch|^import torch$", own, source, flags=re.M),
+        re.sub(r"(?<=import )torch\.|(?<=from )torch|^import torch$", replaced, source, flags=re.M),
         names,
     )
     x = torch.ones(3, 4)

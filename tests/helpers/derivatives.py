@@ -289,7 +289,7 @@ def batched(problem, findings):
 def mixed(problem, draw, chosen):
     """The arguments of a draw in the places that are `chosen`, else those of the problem."""
     both = zip(problem.arrays, draw.arrays, strict=True)
-    return [other if i in chosen else own for i, (own, other) in enumerate(both)]
+    return [other if i in chosen else before for i, (before, other) in enumerate(both)]
 
 
 def over_batch(problem, draws, rows, chosen):

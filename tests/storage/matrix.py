@@ -103,17 +103,19 @@ def run(torch, program, leaf, other, make_view, fresh=lambda tensor: tensor):
 
     fresh: what is done to tensors before they are used.
     """
-    now = tensors(torch, leaf, make_view)
+    handles_by_name = tensors(torch, leaf, make_view)
 
     def use():
-        return sum(square(torch, fresh(tensor)) for tensor in now.values())
+        return sum(square(torch, fresh(tensor)) for tensor in handles_by_name.values())
 
     used = use() if program.order == "before" else 0
-    now[program.target] = program.write.call(torch, now[program.target], other)
+    handles_by_name[program.target] = program.write.call(
+        torch, handles_by_name[program.target], other
+    )
     used = used if program.order == "before" else use()
-    loss = used + sum(total(torch, now[name]) for name in TARGETS)
+    loss = used + sum(total(torch, handles_by_name[name]) for name in TARGETS)
     gradients = torch.autograd.grad(loss, [leaf, other], materialize_grads=True)
-    return [now[name].detach() for name in TARGETS] + list(gradients)
+    return [handles_by_name[name].detach() for name in TARGETS] + list(gradients)
 
 
 def handles(view, values):
@@ -134,13 +136,13 @@ def _interpreted(view, write, target):
     """The values, and the gradients of the program with the use before the write and after it."""
 
     def losses(leaf, other):
-        now = handles(view, leaf)
-        before = sum(map(square_of, now))
-        write(now[TARGETS.index(target)], as_complex(other) if is_complex else other)
-        values = [functional.read(handle) for handle in now]
+        aliases = handles(view, leaf)
+        before = sum(map(square_of, aliases))
+        write(aliases[TARGETS.index(target)], as_complex(other) if is_complex else other)
+        values = [functional.read(handle) for handle in aliases]
         rest = sum(map(total_of, values))
         reals = [as_real(value) if jnp.iscomplexobj(value) else value for value in values]
-        return (before + rest, sum(map(square_of, now)) + rest), reals
+        return (before + rest, sum(map(square_of, aliases)) + rest), reals
 
     is_complex = kinds(view)[target][1]
     program = Program(view, write, target, ORDERS[0])

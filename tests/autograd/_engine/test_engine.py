@@ -456,26 +456,26 @@ def test_a_graph_dies_with_its_last_handle(no_collector, compute):
     arrays = [weakref.ref(array) for node in nodes for array in saved_by(node())]
     assert len(nodes) > 2
     tensor = weakref.ref(result)
-    own = weakref.ref(x)
+    reference = weakref.ref(x)
     del result
     torch.synchronize()
     assert tensor() is None
     assert [node() for node in nodes if node() is not None] == []
     assert [a() for a in arrays if a() is not None and a() is not x._array] == []
     del x
-    assert own() is None
+    assert reference() is None
 
 
 def test_a_leaf_is_held_by_its_graph_alone(no_collector):
     x = leaf(torch, 2.0)
     y = x * x
-    own = weakref.ref(x)
+    reference = weakref.ref(x)
     del x
-    assert own() is not None
+    assert reference() is not None
     y.backward()
-    assert own().grad.item() == 4
+    assert reference().grad.item() == 4
     del y
-    assert own() is None
+    assert reference() is None
 
 
 def test_a_retained_tensor_is_not_kept_alive(no_collector):

@@ -85,9 +85,10 @@ class World:
         """Run a call uncompiled that has raised compiled, and so must have changed nothing."""
         changed = difference(self.observed(), before)
         if changed:
-            path, now, then = changed
+            path, after, then = changed
             raise Differs(
-                f"changed by a call that raised, {path}", f"{said(now)} for {said(then)} at\n{line}"
+                f"changed by a call that raised, {path}",
+                f"{said(after)} for {said(then)} at\n{line}",
             ) from error
         if is_refusal(error):
             self.refused.append(error)

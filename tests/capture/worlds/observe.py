@@ -191,18 +191,18 @@ def attributes(value):
     if type(value).__module__.startswith("jaxgrad") and not is_module:
         return []
     try:
-        own = dict(object.__getattribute__(value, "__dict__"))
+        attributes = dict(object.__getattribute__(value, "__dict__"))
     except AttributeError:
-        own = {}
+        attributes = {}
     for kind in type(value).__mro__:
         for name in vars(kind).get("__slots__", ()):
             if not name.startswith("__") and name in vars(kind):
                 with contextlib.suppress(AttributeError):
-                    own[name] = vars(kind)[name].__get__(value)
+                    attributes[name] = vars(kind)[name].__get__(value)
     if is_module:
-        own = {n: v for n, v in own.items() if n not in OF_MODULES}
-        own |= {n: len(v) for n, v in own.items() if n.endswith("_hooks")}
-    return [(f".{name}", part) for name, part in own.items()]
+        attributes = {n: v for n, v in attributes.items() if n not in OF_MODULES}
+        attributes |= {n: len(v) for n, v in attributes.items() if n.endswith("_hooks")}
+    return [(f".{name}", part) for name, part in attributes.items()]
 
 
 # ---- comparison

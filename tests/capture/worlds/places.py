@@ -69,21 +69,21 @@ def kind_of(value):
 def own_names(value):
     """The attributes of an object that are its own, by name."""
     if isinstance(value, jaxgrad.nn.Module):
-        own = {k: v for k, v in vars(value).items() if k not in ("training", "in_features")}
+        attributes = {k: v for k, v in vars(value).items() if k not in ("training", "in_features")}
         for members in ("_parameters", "_buffers", "_modules"):
-            own |= vars(value).get(members, {})
-        return {k: v for k, v in own.items() if not k.startswith("_")}
+            attributes |= vars(value).get(members, {})
+        return {k: v for k, v in attributes.items() if not k.startswith("_")}
     try:
-        own = dict(object.__getattribute__(value, "__dict__"))
+        attributes = dict(object.__getattribute__(value, "__dict__"))
     except AttributeError:
-        own = {}
+        attributes = {}
     if isinstance(value, jaxgrad.Tensor) and value.is_leaf and value.grad is not None:
-        own["grad"] = value.grad
+        attributes["grad"] = value.grad
     slots = [n for c in type(value).__mro__ for n in vars(c).get("__slots__", ())]
     for name in slots:
         if not name.startswith("__") and hasattr(value, name):
-            own[name] = getattr(value, name)
-    return {name: v for name, v in own.items() if not name.startswith("_")}
+            attributes[name] = getattr(value, name)
+    return {name: v for name, v in attributes.items() if not name.startswith("_")}
 
 
 def members(kind):

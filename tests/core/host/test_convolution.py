@@ -21,8 +21,8 @@ def operands(source, weight, numbers=FIRST, dtype="float32"):
     """Random operands whose shapes are those of NCHW and OIHW."""
     generator = numpy.random.default_rng(1)
     arrays = []
-    for shape, layout, own in zip((source, weight), numbers, FIRST, strict=False):
-        order = [own.index(letter) for letter in layout]
+    for shape, layout, letters in zip((source, weight), numbers, FIRST, strict=False):
+        order = [letters.index(letter) for letter in layout]
         arrays.append(drawn(generator, tuple([shape[axis] for axis in order]), dtype))
     return arrays
 
