@@ -11,6 +11,8 @@ import pytest
 from helpers.answers import beside, load
 from tensorboard.backend.event_processing import event_accumulator
 
+from jaxgrad.cli import main
+
 PROGRAMS = Path(__file__).parent / "programs"
 RECORDED = load(beside(__file__))
 
@@ -266,3 +268,8 @@ jaxgrad.compat.install()
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert told.returncode == 1
     assert "PyTorch itself has been imported already" in told.stderr.splitlines()[-1]
+
+
+def test_a_missing_program_is_told_in_one_line(capsys):
+    assert main(["run", "nothing.py"]) == 2
+    assert capsys.readouterr().err == "jaxgrad run: nothing.py: no such file\n"

@@ -19,6 +19,7 @@ from helpers.hangs import LIMIT
 
 import jaxgrad
 from jaxgrad import ops, stubs
+from jaxgrad.stubs.public_names import public_names
 
 HERE = Path(__file__).parent
 PACKAGE = Path(jaxgrad.__file__).parent
@@ -137,3 +138,10 @@ def test_checker_accepts_the_stubs_and_a_script_and_finds_mistakes(folder, check
 def test_checker_accepts_the_examples(folder, checker):
     assert EXAMPLES
     assert checker(folder, *EXAMPLES) == {}
+
+
+def test_public_names_of_a_module():
+    names = set(public_names(jaxgrad.hub))
+    assert {"load", "list", "help", "get_dir", "set_dir"} <= names
+    assert not {name for name in names if name.startswith("_")}
+    assert stubs.path_of("jaxgrad.nn.init") == Path("nn/init.pyi")
