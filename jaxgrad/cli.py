@@ -11,16 +11,19 @@ import json
 import sys
 from pathlib import Path
 
-from . import coverage, ops, stubs
+from . import coverage, ops
 from .compat import scan
 from .compat.run import run
 from .core import file_cache, shape_check
 from .core.host import equation
 from .distributed.run import add_options as add_launch_options
 from .distributed.run import run as run_launch
+from .late import LateModule
 from .ops import cards
 from .table import TableError, help_file, load
 from .table.mistakes import printable
+
+stubs = LateModule("jaxgrad.stubs")  # for a command that few call
 
 FINE, MISTAKES, UNREADABLE = 0, 1, 2
 

@@ -9,6 +9,8 @@ compiled and kept, like that of a compiled function.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -29,7 +31,14 @@ from .mapped_function import (
 RANDOMNESS = ("error", "different", "same")
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: int | None = None):
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """Return a function that maps `func` over a dimension of its arguments.
 
     func: a function of one example, of tensors of any shapes and dtypes.

@@ -58,7 +58,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 
 @api_boundary
-def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
 
     x1, x2: tensors that broadcast, at least one floating point; the result lacks `dim`.

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import empty_like, zeros_like
 from ..functions import activation as activations
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import init
 from .function_layer import REQUIRED, FunctionLayer
@@ -27,7 +30,7 @@ def _activation(name, inplace, input, *args):
 
 
 @api_boundary
-def relu(input, inplace: bool = False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `max(input, 0)` elementwise; the gradient at 0 is 0.
 
     input: any shape, real dtype; the result has both. inplace: overwrite `input`.
@@ -40,7 +43,7 @@ def relu(input, inplace: bool = False):
 
 
 @api_boundary
-def relu_(input):
+def relu_(input: Tensor) -> Tensor:
     """Apply `relu` in place and return `input`.
 
     >>> F.relu_(jaxgrad.tensor([-1.0, 2.0]))
@@ -50,7 +53,7 @@ def relu_(input):
 
 
 @api_boundary
-def leaky_relu_(input, negative_slope: float = 0.01):
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """Apply `leaky_relu` in place and return `input`.
 
     >>> F.leaky_relu_(jaxgrad.tensor([-1.0, 2.0]), 0.5)
@@ -60,7 +63,7 @@ def leaky_relu_(input, negative_slope: float = 0.01):
 
 
 @api_boundary
-def elu_(input, alpha: float = 1.0):
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """Apply `elu` in place and return `input`.
 
     >>> F.elu_(jaxgrad.tensor([-1.0, 2.0]))
@@ -70,7 +73,7 @@ def elu_(input, alpha: float = 1.0):
 
 
 @api_boundary
-def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Apply `hardtanh` in place and return `input`.
 
     >>> F.hardtanh_(jaxgrad.tensor([-3.0, 0.5]))
@@ -80,7 +83,7 @@ def hardtanh_(input, min_val: float = -1.0, max_val: float = 1.0):
 
 
 @api_boundary
-def celu_(input, alpha: float = 1.0):
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """Apply `celu` in place and return `input`.
 
     >>> F.celu_(jaxgrad.tensor([-1.0, 2.0]), alpha=2.0)
@@ -90,7 +93,7 @@ def celu_(input, alpha: float = 1.0):
 
 
 @api_boundary
-def threshold_(input, threshold: float, value: float):
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """Apply `threshold` in place and return `input`.
 
     >>> F.threshold_(jaxgrad.tensor([-1.0, 2.0]), 0.5, 7.0)
@@ -100,7 +103,7 @@ def threshold_(input, threshold: float, value: float):
 
 
 @api_boundary
-def threshold(input, threshold: float, value: float, inplace: bool = False):
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return `input` where `input > threshold`, else `value`.
 
     input: any shape, real dtype; the result has both. inplace: overwrite `input`.
@@ -113,7 +116,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False):
 
 
 @api_boundary
-def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return `input` where it is positive, else `negative_slope * input`.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -127,7 +130,9 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False):
 
 
 @api_boundary
-def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """Return `min(max(input, min_val), max_val)` elementwise; the gradient at both bounds is 0.
 
     input: any shape, real dtype; the result has both. inplace: overwrite `input`.
@@ -142,7 +147,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
 
 
 @api_boundary
-def relu6(input, inplace: bool = False):
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `min(max(input, 0), 6)` elementwise; the gradient at 0 and 6 is 0.
 
     input: any shape, real dtype; the result has both. inplace: overwrite `input`.
@@ -155,7 +160,7 @@ def relu6(input, inplace: bool = False):
 
 
 @api_boundary
-def silu(input, inplace: bool = False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `input * sigmoid(input)` elementwise, also called swish.
 
     input: any shape, floating-point or complex dtype; the result has both. inplace: overwrite
@@ -168,7 +173,7 @@ def silu(input, inplace: bool = False):
 
 
 @api_boundary
-def elu(input, alpha: float = 1.0, inplace: bool = False):
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `input` where it is positive, else `alpha * (exp(input) - 1)`.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -181,7 +186,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False):
 
 
 @api_boundary
-def celu(input, alpha: float = 1.0, inplace: bool = False):
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`, which has no kink at 0.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -195,7 +200,9 @@ def celu(input, alpha: float = 1.0, inplace: bool = False):
 
 
 @api_boundary
-def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
     """Return `exp(input) / exp(input).sum(dim, keepdim=True)`, computed without overflow.
 
     input: any shape, floating-point dtype, converted to `dtype` first; the result has its shape.
@@ -210,7 +217,9 @@ def softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
 
 
 @api_boundary
-def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
     """Return `softmax(-input, dim)`.
 
     Arguments and errors are those of `softmax`.
@@ -223,7 +232,9 @@ def softmin(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
 
 
 @api_boundary
-def log_softmax(input, dim: int | None = None, _stacklevel: int = 3, dtype=None):
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
     """Return `input - log(exp(input).sum(dim, keepdim=True))`, computed without overflow.
 
     Arguments and errors are those of `softmax`.
@@ -244,7 +255,7 @@ def _implicit_dim(name, input):
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-def in_single(function):
+def in_single(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`function`, which maps tensors to one tensor, computed in float32 where PyTorch would promote
     them to half precision, and rounded once: the tensor form of `promotion.in_single`.
     """
@@ -265,7 +276,7 @@ def _softsign(input):
 
 
 @api_boundary
-def hardsigmoid(input, inplace: bool = False):
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `min(max(input + 3, 0), 6) / 6` elementwise, a piecewise linear sigmoid.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -278,7 +289,7 @@ def hardsigmoid(input, inplace: bool = False):
 
 
 @api_boundary
-def hardswish(input, inplace: bool = False):
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `input * hardsigmoid(input)` elementwise.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -291,7 +302,7 @@ def hardswish(input, inplace: bool = False):
 
 
 @api_boundary
-def mish(input, inplace: bool = False):
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `input * tanh(softplus(input))` elementwise.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -304,7 +315,7 @@ def mish(input, inplace: bool = False):
 
 
 @api_boundary
-def softsign(input):
+def softsign(input: Tensor) -> Tensor:
     """Return `input / (1 + |input|)` elementwise.
 
     input: any shape, floating-point dtype; the result has both.
@@ -317,7 +328,7 @@ def softsign(input):
 
 
 @api_boundary
-def tanhshrink(input):
+def tanhshrink(input: Tensor) -> Tensor:
     """Return `input - tanh(input)` elementwise.
 
     input: any shape, floating-point or complex dtype; the result has both.
@@ -329,7 +340,7 @@ def tanhshrink(input):
 
 
 @api_boundary
-def selu(input, inplace: bool = False):
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
 
     input: any shape, floating-point dtype; the result has both. inplace: overwrite `input`.
@@ -343,12 +354,12 @@ def selu(input, inplace: bool = False):
 
 @api_boundary
 def rrelu(
-    input,
+    input: Tensor,
     lower: float = 1 / 8,
     upper: float = 1 / 3,
     training: bool = False,
     inplace: bool = False,
-):
+) -> Tensor:
     """Return `input` where it is positive, else `slope * input`, with a random slope.
 
     Each slope is drawn from the uniform distribution between `lower` and `upper`, or is their mean
@@ -364,7 +375,9 @@ def rrelu(
 
 
 @api_boundary
-def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1):
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """Return samples of a Gumbel-softmax distribution, or of classes with their gradient.
 
     logits: unnormalized log-probabilities of any shape, floating point; the result has both and
@@ -394,7 +407,7 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
 class Activation(FunctionLayer):
     """A function of one tensor; `repr` shows its options, `inplace` only if it is set."""
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         options = {name: getattr(self, name) for name in self._names}
         return ", ".join(
             f"{name}={value!r}" for name, value in options.items() if name != "inplace" or value
@@ -491,7 +504,7 @@ class RReLU(Activation, function=rrelu, lower=1 / 8, upper=1 / 3, inplace=False)
     tensor([-0.2000,  2.0000])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return super().forward(input, training=self.training)
 
 
@@ -632,7 +645,7 @@ class Softmax2d(Module):
     tensor([0.5000, 0.5000])
     """
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return softmax(input, -3)
@@ -648,17 +661,23 @@ class PReLU(Module):
     -1.0
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
+    ):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = new_parameter((num_parameters,), device, dtype, init)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Set `weight` to `init`."""
         init.constant_(self.weight, self.init)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return activations.prelu(input, self.weight)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import ops
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..tape.tensor import Tensor, is_concrete
 from .activation import log_softmax
 from .containers import ModuleList, Sequential
@@ -39,15 +42,20 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     torch.Size([3])
     """
 
+    cutoffs: list[int]
+    shortlist_size: int
+    n_clusters: int
+    head_size: int
+
     def __init__(
         self,
         in_features: int,
         n_classes: int,
-        cutoffs,
+        cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         cutoffs = list(cutoffs)
@@ -64,12 +72,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layers = (in_features, size), (size, stop - start)
             self.tail.append(Sequential(*(Linear(*pair, bias=False, **options) for pair in layers)))
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw new weights."""
         for layer in (self.head, *itertools.chain(*self.tail)):
             layer.reset_parameters()
 
-    def forward(self, input_, target_):
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         self._check(input_, target_)
         is_batched = target_.ndim > 0
         input = input_ if is_batched else input_.unsqueeze(0)
@@ -114,7 +122,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     f"[{least}, {greatest}] were found. "
                 )
 
-    def log_prob(self, input):
+    def log_prob(self, input: Tensor) -> Tensor:
         """Return the log-probabilities of all classes, (N, n_classes), for an input
         (N, in_features).
         """
@@ -125,7 +133,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             parts.append(log_softmax(cluster(input), 1) + column)
         return ops.cat(parts, 1)
 
-    def predict(self, input):
+    def predict(self, input: Tensor) -> Tensor:
         """Return the most likely class of each sample, (N,), for an input (N, in_features).
 
         Only if a cluster is more likely than every frequent class, its classes are looked at.

@@ -5,6 +5,7 @@ A size is an int, or a tuple of one for each of so many dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from ..names.missing import missing_in
@@ -36,6 +37,9 @@ _ratio_3_t = _scalar_or_tuple_3_t[float]
 _ratio_any_t = _scalar_or_tuple_any_t[float]
 
 _tensor_list_t = _scalar_or_tuple_any_t[Tensor]
+Extents = int | Sequence[int]  # one for all dimensions, or one for each
+Ratios = float | Sequence[float]
+
 _maybe_indices_t = _scalar_or_tuple_2_t[Tensor]  # the result of a max-pooling layer
 
 

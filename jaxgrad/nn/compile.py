@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from ..compiled.jit import CompiledFunction
 from ..compiled.torch_compile import compiler, disabled
@@ -30,7 +31,7 @@ class OptimizedModule(Module):
         self.__dict__.update(_make=make, _call=None)
         self._orig_mod = module
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self._call is None and any(map(is_lazy, self._orig_mod.parameters())):
             return self._orig_mod(*args, **kwargs)  # which makes its parameters
         return self._called()(*args, **kwargs)
@@ -44,11 +45,11 @@ class OptimizedModule(Module):
     # past `__getattr__`, which lets a trace guard on `training` of this module
 
     @property
-    def training(self):
+    def training(self) -> bool:
         return self.__dict__["_modules"]["_orig_mod"].training
 
     @training.setter
-    def training(self, value):
+    def training(self, value: bool) -> bool:
         self.__dict__["_modules"]["_orig_mod"].training = value
 
     def __getattr__(self, name):
@@ -75,10 +76,10 @@ class OptimizedModule(Module):
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._orig_mod)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self._orig_mod)  # also of a module without a length
 
     def __getstate__(self):
@@ -97,8 +98,8 @@ def compile(
     disable: bool = False,
     recompile_limit: int | None = None,
     isolate_recompiles: bool = False,
-    shapes_spec=None,
-):
+    shapes_spec: Any = None,
+) -> Any:
     """Compile a function or a module, as `jaxgrad.jit` does.
 
     model: a function, a method or a module; without it `compile` returns a decorator. Of a module
@@ -136,7 +137,7 @@ def compile(
     return apply if model is None else apply(model)
 
 
-def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Leave a function uncompiled, with all that it calls; also a decorator.
 
     fn: a function, a method, a module or a class, as for `compile`; of what is compiled already the

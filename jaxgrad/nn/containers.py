@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Self, overload
 
 from ..tape.tensor import Tensor
 from .module import Module
@@ -39,22 +40,27 @@ class _ModuleSequence(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules_in_order())
 
-    def __getitem__(self, idx):
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    def __getitem__(self, idx: int | slice) -> Module | Self:
         modules = self._modules_in_order()
         if isinstance(idx, slice):
             return self._slice(modules[idx])
         return modules[_normalize_index(idx, len(modules))]
 
-    def __setitem__(self, idx: int, module: Module):
+    def __setitem__(self, idx: int, module: Module) -> None:
         names = list(self._modules)
         self.add_module(names[_normalize_index(idx, len(names))], module)
 
-    def __delitem__(self, idx):
+    def __delitem__(self, idx: int | slice) -> None:
         modules = self._modules_in_order()
         del modules[idx if isinstance(idx, slice) else _normalize_index(idx, len(modules))]
         self._set_modules(modules)
 
-    def append(self, module: Module):
+    def append(self, module: Module) -> Self:
         """Append a module and return the container.
 
         >>> jaxgrad.nn.ModuleList().append(jaxgrad.nn.ReLU())[0]
@@ -63,7 +69,7 @@ class _ModuleSequence(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]):
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Append modules and return the container. Raises TypeError unless they are iterable.
 
         >>> len(jaxgrad.nn.ModuleList().extend([jaxgrad.nn.ReLU(), jaxgrad.nn.Tanh()]))
@@ -78,7 +84,7 @@ class _ModuleSequence(Module):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module):
+    def insert(self, index: int, module: Module) -> Self:
         """Insert a module before position `index` and return the container.
 
         Raises TypeError unless it is a module.
@@ -93,7 +99,7 @@ class _ModuleSequence(Module):
         self._set_modules(modules)
         return self
 
-    def pop(self, key):
+    def pop(self, key: int) -> Module:
         """Remove and return the module at position `key`. Raises IndexError outside.
 
         >>> jaxgrad.nn.ModuleList([jaxgrad.nn.ReLU()]).pop(-1)
@@ -103,10 +109,10 @@ class _ModuleSequence(Module):
         del self[key]
         return module
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[Module]) -> Self:
         return self._slice([*self, *other])
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Iterable[Module]) -> Self:
         return self.extend(other)
 
 
@@ -121,7 +127,7 @@ class Sequential(_ModuleSequence):
     (torch.Size([4, 3]), ReLU())
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Module | Mapping[str, Module]):
         super().__init__()
         if len(args) == 1 and isinstance(args[0], Mapping):
             for name, module in args[0].items():
@@ -133,13 +139,18 @@ class Sequential(_ModuleSequence):
     def _slice(self, modules):
         return type(self)(*modules)
 
-    def __getitem__(self, idx):
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    def __getitem__(self, idx: int | slice) -> Module | Self:
         if isinstance(idx, slice):
             note(self)
             return type(self)(dict(list(self._modules.items())[idx]))
         return super().__getitem__(idx)
 
-    def forward(self, input):
+    def forward(self, input: Any) -> Any:
         for module in self._modules.values():
             input = module(input)
         return input
@@ -193,7 +204,7 @@ class ModuleDict(Module):
     (Linear(in_features=2, out_features=1, bias=True), False)
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable | None = None):
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -206,10 +217,10 @@ class ModuleDict(Module):
     def __getitem__(self, key: str) -> Module:
         return self._read_modules()[key]
 
-    def __setitem__(self, key: str, module: Module):
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key: str):
+    def __delitem__(self, key: str) -> None:
         del self._modules[key]
         self._changes.count()
 
@@ -219,22 +230,22 @@ class ModuleDict(Module):
     def __iter__(self) -> Iterator[str]:
         return iter(self._read_modules())
 
-    def __contains__(self, key) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._read_modules()
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """Return the names."""
         return self._read_modules().keys()
 
-    def values(self):
+    def values(self) -> ValuesView[Module]:
         """Return the modules."""
         return self._read_modules().values()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Module]:
         """Return pairs of name and module."""
         return self._read_modules().items()
 
-    def clear(self):
+    def clear(self) -> None:
         """Remove all modules."""
         self._modules.clear()
         self._changes.count()
@@ -249,7 +260,7 @@ class ModuleDict(Module):
         del self[key]
         return module
 
-    def update(self, modules: Mapping[str, Module] | Iterable):
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add the modules of a mapping or of pairs, replacing those of the same names.
 
         Raises TypeError unless `modules` is iterable.
@@ -286,7 +297,7 @@ class ParameterList(Module):
     (2, True)
     """
 
-    def __init__(self, values: Iterable | None = None):
+    def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()
         self._size = 0
         self.extend(() if values is None else values)
@@ -295,18 +306,23 @@ class ParameterList(Module):
         note(self)
         return self._size
 
-    def __getitem__(self, idx):
+    @overload
+    def __getitem__(self, idx: int) -> Any: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+
+    def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)([getattr(self, str(i)) for i in range(*idx.indices(len(self)))])
         return getattr(self, str(_normalize_index(idx, len(self))))
 
-    def __setitem__(self, idx: int, value):
+    def __setitem__(self, idx: int, value: Any) -> None:
         setattr(self, str(_normalize_index(idx, len(self))), _as_parameter(value))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(len(self))])
 
-    def append(self, value) -> ParameterList:
+    def append(self, value: Any) -> ParameterList:
         """Append a value and return the list.
 
         >>> len(jaxgrad.nn.ParameterList().append(jaxgrad.ones(1)))
@@ -316,7 +332,7 @@ class ParameterList(Module):
         self._size += 1
         return self
 
-    def extend(self, values: Iterable) -> ParameterList:
+    def extend(self, values: Iterable[Any]) -> ParameterList:
         """Append values and return the list. Raises TypeError unless they are iterable.
 
         >>> len(jaxgrad.nn.ParameterList().extend([jaxgrad.ones(1), jaxgrad.ones(2)]))
@@ -331,10 +347,10 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def __iadd__(self, values):
+    def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(f"({number}): {_describe(value)}" for number, value in enumerate(self))
 
 
@@ -348,21 +364,21 @@ class ParameterDict(Module):
     (True, ['w'])
     """
 
-    def __init__(self, parameters: Mapping | Iterable | None = None):
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[Any] | None = None):
         super().__init__()
         self._keys = {}
         self.update({} if parameters is None else parameters)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         if key not in self._keys:
             raise KeyError(key)
         return getattr(self, str(key))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         self._keys[key] = None
         setattr(self, str(key), _as_parameter(value))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, str(key))
 
@@ -370,28 +386,28 @@ class ParameterDict(Module):
         note(self)
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         note(self)
         return iter(self._keys)
 
-    def __contains__(self, key) -> bool:
+    def __contains__(self, key: object) -> bool:
         note(self)
         return key in self._keys
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """Return the keys."""
         note(self)
         return self._keys.keys()
 
-    def values(self):
+    def values(self) -> list[Any]:
         """Return the values."""
         return [self[key] for key in self]
 
-    def items(self):
+    def items(self) -> list[tuple[str, Any]]:
         """Return pairs of key and value."""
         return [(key, self[key]) for key in self]
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         """Return the value of `key`, or `default` if there is none.
 
         >>> jaxgrad.nn.ParameterDict().get("w", 0)
@@ -402,7 +418,7 @@ class ParameterDict(Module):
         except KeyError:
             return default
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Remove and return the value of `key`. Raises KeyError if there is none.
 
         >>> jaxgrad.nn.ParameterDict({"n": 3}).pop("n")
@@ -412,7 +428,7 @@ class ParameterDict(Module):
         del self[key]
         return value
 
-    def update(self, parameters: Mapping | Iterable):
+    def update(self, parameters: Mapping[str, Any] | Iterable[Any]) -> None:
         """Add the values of a mapping or of pairs, replacing those of the same keys.
 
         >>> weights = jaxgrad.nn.ParameterDict()
@@ -424,7 +440,7 @@ class ParameterDict(Module):
         for key, value in parameters.items() if known else parameters:
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..functions import convolution
 from ..functions.convolution import numbers_of
+from ..tape.tensor import Tensor
 from . import init
+from .common_types import Extents
 from .linear import fan_in_uniform_
 from .module import Module
 from .padding import pad
@@ -18,6 +23,13 @@ _MODES = {"zeros", "reflect", "replicate", "circular"}
 class _Convolution(Module):
     """A convolution layer of `dimensions` spatial dimensions."""
 
+    in_channels: int
+    out_channels: int
+    padding: tuple[int, ...] | str
+    output_padding: tuple[int, ...]
+    weight: Tensor
+    bias: Tensor | None
+
     dimensions = 0
     transposed = False
 
@@ -25,15 +37,15 @@ class _Convolution(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
+        kernel_size: Extents,
+        stride: Extents = 1,
+        padding: Extents | str = 0,
+        dilation: Extents = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
@@ -77,7 +89,7 @@ class _Convolution(Module):
                 f"padding_mode must be one of {sorted(_MODES)}, but got {padding_mode=}"
             )
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw weight and bias from U(-b, b), `b = 1 / sqrt(in_channels / groups * kernel
         elements)`.
         """
@@ -86,7 +98,7 @@ class _Convolution(Module):
         if self.bias is not None:
             fan_in_uniform_(self.bias, fan_in)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input, weight, bias):
@@ -104,7 +116,7 @@ class _Convolution(Module):
         edges = convolution.edges(self.padding, self.kernel_size, self.stride, self.dilation)
         return [width for pair in reversed(edges) for width in pair]
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}"
@@ -171,16 +183,16 @@ class _Transposed(_Convolution):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
+        kernel_size: Extents,
+        stride: Extents = 1,
+        padding: Extents = 0,
+        output_padding: Extents = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation=1,
+        dilation: Extents = 1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         if padding_mode != "zeros":
             raise ValueError(
@@ -205,7 +217,7 @@ class _Transposed(_Convolution):
     def _weight_channels(self):
         return self.in_channels, self.out_channels // self.groups
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         output_padding = self.output_padding
         if output_size is not None:
             output_padding = self._output_padding(input, self._sizes(input, output_size))

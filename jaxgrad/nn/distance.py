@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..functions import distance
+from ..tape.tensor import Tensor
 from .function_layer import FunctionLayer
 from .module import Module
 
@@ -27,5 +28,5 @@ class PairwiseDistance(Module):
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
-    def forward(self, x1, x2):
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return distance.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

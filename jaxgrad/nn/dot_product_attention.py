@@ -9,6 +9,7 @@ from .. import ops
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..ops.autocast import lowered
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import attention
 from .dropout import dropout
@@ -16,15 +17,15 @@ from .dropout import dropout
 
 @api_boundary
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-):
+) -> Tensor:
     """Return `softmax(query @ key.mT * scale + mask) @ value`.
 
     query: (..., L, E); key: (..., S, E); value: (..., S, V), floating point; the result is (..., L,
@@ -69,7 +70,9 @@ def _composed(query, key, value, attn_mask, dropout_p, is_causal, scale):
     return dropout(attention_weights(scores, attn_mask, is_causal), dropout_p) @ value
 
 
-def attention_weights(scores, mask, every_row_attends: bool = False):
+def attention_weights(
+    scores: Tensor, mask: Tensor | None, every_row_attends: bool = False
+) -> Tensor:
     """Return the softmax of each row of scores under a mask; a fully masked row gives zeros.
 
     every_row_attends: no row is fully masked, so the check for such rows is left out.

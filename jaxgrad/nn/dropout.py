@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 from .. import ops
 from ..core import dtypes
@@ -11,6 +12,7 @@ from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
 from ..functions import dropout as dropouts
 from ..functions.activation import SELU_MINIMUM
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
 
@@ -40,7 +42,7 @@ def _drop(input, p, training, inplace, shape):
 
 
 @api_boundary
-def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set each element to 0 with probability `p` and divide the others by `1 - p`.
 
     input: any shape, floating-point or complex dtype; the result has both. training: False returns
@@ -69,7 +71,9 @@ def _drop_channels(name, dimensions, input, p, training, inplace):
 
 
 @api_boundary
-def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, L) or (C, L).
 
     Arguments and errors are those of `dropout`.
@@ -81,7 +85,9 @@ def dropout1d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 @api_boundary
-def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, H, W) or (C, H, W).
 
     Arguments and errors are those of `dropout`; an input of another rank gives a warning.
@@ -94,7 +100,9 @@ def dropout2d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 @api_boundary
-def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = False):
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W).
 
     Arguments and errors are those of `dropout`.
@@ -106,7 +114,9 @@ def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 @api_boundary
-def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Apply dropout that keeps mean 0 and variance 1: dropped elements become `a = -1.7581`.
 
     The result is `scale * (x or a) + shift` with `scale = 1 / sqrt((1 - p) * (1 + p * a**2))` and
@@ -128,7 +138,9 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
 
 
 @api_boundary
-def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """Apply `alpha_dropout` to whole channels, dimensions 0 and 1 of `input`.
 
     input: at least 2-D. The other arguments and errors are those of `alpha_dropout`; RuntimeError
@@ -151,12 +163,12 @@ class _Dropout(FunctionLayer):
 
     shown = ("p", "inplace")
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         if not 0 <= self.p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return super().forward(input, training=self.training)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy
 
@@ -10,6 +11,7 @@ from .. import ops
 from ..autograd._engine.sparse_gradient import give
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..frontend.array_creation import beside
@@ -24,14 +26,14 @@ from .parameter import Parameter, new_parameter
 
 @api_boundary
 def embedding(
-    input,
-    weight,
+    input: Tensor,
+    weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-):
+) -> Tensor:
     """Return the rows of `weight` at the indices `input`.
 
     input: int32 or int64 indices of any shape (*). weight: (num_embeddings, embedding_dim). The
@@ -100,18 +102,18 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 @api_boundary
 def embedding_bag(
-    input,
-    weight,
-    offsets=None,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
     max_norm: float | None = None,
     norm_type: float = 2,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights=None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-):
+) -> Tensor:
     """Return the sum, mean or maximum of the rows of `weight` in each bag, 0 for an empty bag.
 
     input: int32 or int64 indices, (B, L) for B bags, or (K,) with `offsets` (B,), where each bag
@@ -199,7 +201,7 @@ def _offsets(input, offsets):
 
 
 @api_boundary
-def one_hot(tensor, num_classes: int = -1):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Return a tensor (*, num_classes) with 1 at the index in `tensor` (*), and 0 elsewhere.
 
     tensor: int64 indices. num_classes: -1 for one more than the largest index, which needs concrete
@@ -236,6 +238,9 @@ class Embedding(Module):
     tensor([[0., 0., 0.]], grad_fn=<EmbeddingBackward0>)
     """
 
+    weight: Tensor
+    padding_idx: int | None
+
     def __init__(
         self,
         num_embeddings: int,
@@ -247,8 +252,8 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -273,14 +278,14 @@ class Embedding(Module):
             )
         self.weight = Parameter(_weight, requires_grad=not _freeze)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw the table again, with zeros at `padding_idx`."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx] = 0
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return embedding(
             input,
             self.weight,
@@ -291,7 +296,7 @@ class Embedding(Module):
             self.sparse,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = f"{self.num_embeddings}, {self.embedding_dim}"
         defaults = {
             "padding_idx": None,
@@ -306,7 +311,7 @@ class Embedding(Module):
         return f"{shown}, sparse=True" if self.sparse else shown
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options) -> Embedding:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
         """Return a layer with the table `embeddings` (num_embeddings, embedding_dim).
 
         freeze: the table does not require grad. options: those of the constructor.
@@ -335,6 +340,9 @@ class EmbeddingBag(Module):
     torch.Size([2, 3])
     """
 
+    weight: Tensor
+    padding_idx: int | None
+
     def __init__(
         self,
         num_embeddings: int,
@@ -347,8 +355,8 @@ class EmbeddingBag(Module):
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -368,14 +376,16 @@ class EmbeddingBag(Module):
             self.weight = Parameter(_weight)
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw the table again, with zeros at `padding_idx`."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx] = 0
 
-    def forward(self, input, offsets=None, per_sample_weights=None):
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
         return embedding_bag(
             input,
             self.weight,
@@ -390,7 +400,7 @@ class EmbeddingBag(Module):
             self.padding_idx,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = f"{self.num_embeddings}, {self.embedding_dim}"
         defaults = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}
         for name, default in defaults.items():
@@ -401,7 +411,9 @@ class EmbeddingBag(Module):
         return shown if self.padding_idx is None else f"{shown}, padding_idx={self.padding_idx}"
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options) -> EmbeddingBag:
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, **options: Any
+    ) -> EmbeddingBag:
         """Return a layer with the table `embeddings` (num_embeddings, embedding_dim).
 
         freeze: the table does not require grad. options: those of the constructor.

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from .. import ops
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from .common_types import Extents
 from .function_layer import REQUIRED, FunctionLayer
 
 
 @api_boundary
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(
+    input: Tensor,
+    kernel_size: Extents,
+    dilation: Extents = 1,
+    padding: Extents = 0,
+    stride: Extents = 1,
+) -> Tensor:
     """Return the windows of an image as columns.
 
     input: (N, C, H, W) or (C, H, W), floating-point or complex dtype. kernel_size: height and width
@@ -24,7 +32,14 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 
 @api_boundary
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(
+    input: Tensor,
+    output_size: Extents,
+    kernel_size: Extents,
+    dilation: Extents = 1,
+    padding: Extents = 0,
+    stride: Extents = 1,
+) -> Tensor:
     """Return the image that is the sum of windows given as columns: the transpose of `unfold`.
 
     input: (N, C * kernel elements, windows) or without N, floating-point or complex dtype.

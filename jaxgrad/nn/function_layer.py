@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from .module import Module
 
@@ -48,7 +49,7 @@ class FunctionLayer(Module):
             with_self = _parameters({"self": REQUIRED} | options)
             cls.__init__.__signature__ = inspect.Signature(with_self)
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
         for name, value in self._bind(args, kwargs).items():
             self._set_option(name, value)
@@ -65,12 +66,12 @@ class FunctionLayer(Module):
     def _set_option(self, name, value):
         setattr(self, name, value)
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call `function` with the inputs and the options."""
         if self.function is None:
             return super().forward()
         options = {name: getattr(self, name) for name in self._names}
         return self.function(*args, **kwargs, **options)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from .. import ops
 from ..core.tracebacks import users_stacklevel
 from ..functions.grid_sampling import grid_sampler
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
 _MODES = ("bilinear", "nearest", "bicubic")
@@ -15,12 +17,12 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 @api_boundary
 def grid_sample(
-    input,
-    grid,
+    input: Tensor,
+    grid: Tensor,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-):
+) -> Tensor:
     """Return images read at the places of a grid: (n, c, h, w) and (n, y, x, 2) give (n, c, y, x).
 
     input: (n, c, h, w) or (n, c, d, h, w), floating point. grid: (n, y, x, 2) or (n, z, y, x, 3),
@@ -65,7 +67,7 @@ def _align_corners_or_default(align_corners):
 
 
 @api_boundary
-def affine_grid(theta, size, align_corners: bool | None = None):
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the places of all pixels under affine maps, a grid for `grid_sample`.
 
     theta: (n, 2, 3) or (n, 3, 4), floating point. size: (n, c, h, w) or (n, c, d, h, w), of the

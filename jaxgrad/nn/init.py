@@ -16,6 +16,7 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend.array_creation import from_host
+from ..frontend.generator import Generator
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
@@ -49,7 +50,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 @no_grad()
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+def uniform_(
+    tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill `tensor` from the uniform distribution U(a, b).
 
     >>> bool((jaxgrad.nn.init.uniform_(jaxgrad.empty(3), 2, 3) >= 2).all())
@@ -59,7 +62,9 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> 
 
 
 @no_grad()
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill `tensor` from the normal distribution N(mean, std**2).
 
     >>> jaxgrad.nn.init.normal_(jaxgrad.empty(3), mean=2.0, std=0.0)
@@ -75,7 +80,7 @@ def trunc_normal_(
     std: float = 1.0,
     a: float = -2.0,
     b: float = 2.0,
-    generator=None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill `tensor` from N(mean, std**2) truncated to [a, b], by inversion of the distribution
     function.
@@ -185,7 +190,9 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Fill `tensor` from U(-a, a), `a = gain * sqrt(6 / (fan_in + fan_out))`.
 
     Raises ValueError for fewer than two dimensions.
@@ -198,7 +205,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill `tensor` from N(0, std**2), `std = gain * sqrt(2 / (fan_in + fan_out))`.
 
     Errors and source are those of `xavier_uniform_`.
@@ -215,7 +222,7 @@ def kaiming_uniform_(
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator=None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill `tensor` from U(-b, b), `b = gain * sqrt(3 / fan)`.
 
@@ -240,7 +247,7 @@ def kaiming_normal_(
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator=None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fill `tensor` from N(0, std**2), `std = gain / sqrt(fan)`.
 
@@ -256,7 +263,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Fill `tensor`, flattened to two dimensions, with a random (semi-)orthogonal matrix times
     `gain`.
 
@@ -283,7 +290,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
         return tensor.copy_(wrap(from_host(matrix.reshape(tensor.shape)))).mul_(gain)
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
+def sparse_(
+    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
+) -> Tensor:
     """Fill a matrix from N(0, std**2), and zero a fraction `sparsity` of each column.
 
     Raises ValueError unless `tensor` has two dimensions.

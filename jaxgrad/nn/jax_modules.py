@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import jax
 
@@ -19,7 +20,7 @@ from .module_members import note
 from .parameter import Parameter
 
 
-def from_jax(function: Callable):
+def from_jax(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn a function of JAX arrays into an operator on tensors, which records one node; and a
     module of equinox or flax into an `nn.Module`.
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.device import DeviceLike
 from ..frontend import factories
 from ..tape import mode
+from ..tape.tensor import Tensor
 from . import convolution, linear, normalization
+from .common_types import Extents
+from .module import Module
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
@@ -22,15 +27,15 @@ class LazyModuleMixin:
     for a first call in a function that is being compiled.
     """
 
-    cls_to_become = None
+    cls_to_become: type[Module] | None = None
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_is_initialized" not in self.__dict__:
             self._infer_parameters(self, args, kwargs)
             return self(*args, **kwargs)  # of its new class
         return super().__call__(*args, **kwargs)
 
-    def initialize_parameters(self, *args, **kwargs):
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters their shapes, which follow from the input; a subclass defines it."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
@@ -80,21 +85,29 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
     (torch.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
     """
 
+    in_features: int
+
     cls_to_become = linear.Linear
 
-    def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
+    ):
         super().__init__(0, 0, False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw weight and bias again, if they have a shape."""
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: Tensor) -> None:
         """Take `in_features` from the input and draw weight and bias."""
         if self.has_uninitialized_params():
             with no_grad():
@@ -123,12 +136,12 @@ class _LazyConvolution(LazyModuleMixin):
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw weight and bias again, if they have a shape."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input, *args, **kwargs):
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Take `in_channels` from the input and draw weight and bias."""
         if not self.has_uninitialized_params():
             return
@@ -157,15 +170,15 @@ class _Plain(_LazyConvolution):
     def __init__(
         self,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
+        kernel_size: Extents,
+        stride: Extents = 1,
+        padding: Extents | str = 0,
+        dilation: Extents = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         # without channels and bias, which are made later
         super().__init__(
@@ -180,16 +193,16 @@ class _Transposed(_LazyConvolution):
     def __init__(
         self,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
+        kernel_size: Extents,
+        stride: Extents = 1,
+        padding: Extents = 0,
+        output_padding: Extents = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation=1,
+        dilation: Extents = 1,
         padding_mode: str = "zeros",
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__(
             0,
@@ -277,8 +290,8 @@ class _LazyNorm(LazyModuleMixin):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ):
@@ -295,12 +308,12 @@ class _LazyNorm(LazyModuleMixin):
             self.running_var = UninitializedBuffer(**options)
             self.num_batches_tracked = factories.zeros((), dtype=dtypes.int64, device=device)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Reset weight, bias and running statistics, if they have a shape."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: Tensor) -> None:
         """Take `num_features` from the input and reset parameters and running statistics."""
         if not self.has_uninitialized_params():
             return

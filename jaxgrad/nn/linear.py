@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import ops
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..tape.tensor import Tensor
 from . import init
 from .module import Module
 from .parameter import new_parameter
 
 
-def fan_in_uniform_(tensor: Tensor, fan_in: int):
+def fan_in_uniform_(tensor: Tensor, fan_in: int) -> None:
     """Draw a tensor from U(-b, b), `b = 1 / sqrt(fan_in)`, as PyTorch initializes biases."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
     init.uniform_(tensor, -bound, bound)
@@ -24,10 +27,10 @@ class Identity(Module):
     tensor([1.])
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
 
@@ -43,8 +46,16 @@ class Linear(Module):
     torch.Size([5, 2])
     """
 
+    weight: Tensor
+    bias: Tensor
+
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
@@ -53,16 +64,16 @@ class Linear(Module):
         self.register_parameter("bias", bias)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw weight and bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in_uniform_(self.bias, self.in_features)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return ops.linear(input, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
@@ -81,14 +92,17 @@ class Bilinear(Module):
     torch.Size([5, 4])
     """
 
+    weight: Tensor
+    bias: Tensor
+
     def __init__(
         self,
         in1_features: int,
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
@@ -98,18 +112,18 @@ class Bilinear(Module):
         self.register_parameter("bias", bias)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw weight and bias again."""
         fan_in_uniform_(self.weight, self.in1_features)
         if self.bias is not None:
             fan_in_uniform_(self.bias, self.in1_features)
 
-    def forward(self, input1, input2):
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         parts = (input1.unsqueeze(-2).unsqueeze(-2) @ self.weight).squeeze(-2)
         result = (parts * input2.unsqueeze(-2)).sum(-1)
         return result if self.bias is None else result + self.bias
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .. import ops
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..functions import loss as losses
 from ..functions.distance import pairwise_distance
 from ..functions.loss import reduced
-from ..tape.tensor import is_concrete
+from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .distance import PairwiseDistance
 from .function_layer import FunctionLayer
@@ -71,7 +75,14 @@ def _weighted(loss, input, target, weight, reduction, *arguments):
 
 
 @api_boundary
-def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return the mean squared error: `(input - target) ** 2`, reduced.
 
     input, target: floating-point or complex tensors of one shape; other shapes broadcast with a
@@ -88,7 +99,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "me
 
 
 @api_boundary
-def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None):
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return the mean absolute error: `|input - target|`, reduced; the gradient at 0 is 0.
 
     Arguments and errors are those of `mse_loss`.
@@ -103,8 +121,13 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mea
 
 @api_boundary
 def smooth_l1_loss(
-    input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0
-):
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """Return `d**2 / (2 * beta)` where `d = |input - target| < beta`, else `d - beta / 2`; reduced.
 
     input, target: floating-point tensors of one shape. beta: not negative; 0 gives `l1_loss`.
@@ -123,8 +146,13 @@ def smooth_l1_loss(
 
 @api_boundary
 def kl_div(
-    input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False
-):
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """Return the Kullback-Leibler divergence `target * (log(target) - input)`, reduced.
 
     input: log-probabilities, floating point. target: probabilities of the same shape, or with
@@ -153,14 +181,14 @@ def kl_div(
 
 @api_boundary
 def nll_loss(
-    input,
-    target,
-    weight=None,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce=None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return the negative log-likelihood `-weight[target] * input[n, target[n]]`, reduced.
 
     input: log-probabilities (C,), (N, C) or (N, C, d1, ...), floating point. target: class indices,
@@ -177,15 +205,15 @@ def nll_loss(
 
 @api_boundary
 def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
-    reduce=None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-):
+) -> Tensor:
     """Return `nll_loss(log_softmax(input, 1), target)`.
 
     input: unnormalized logits (C,), (N, C) or (N, C, d1, ...), floating point. target: class
@@ -203,14 +231,14 @@ def cross_entropy(
 
 @api_boundary
 def binary_cross_entropy_with_logits(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    reduce=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-    pos_weight=None,
-):
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """Return the binary cross entropy of `target` and `sigmoid(input)`, reduced.
 
     `-weight * (pos_weight * t * log(s) + (1 - t) * log(1 - s))` with `t = target`, `s =
@@ -234,8 +262,13 @@ def binary_cross_entropy_with_logits(
 
 @api_boundary
 def binary_cross_entropy(
-    input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return `-weight * (t * log(x) + (1 - t) * log(1 - x))`, `x = input`, `t = target`, reduced.
 
     input, target: probabilities of one shape, floating point. weight: broadcasts to `input`.
@@ -256,7 +289,13 @@ def binary_cross_entropy(
 
 
 @api_boundary
-def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
     """Return `d**2 / 2` where `d = |input - target| <= delta`, else `delta * (d - delta / 2)`;
     reduced.
 
@@ -279,14 +318,14 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
 
 @api_boundary
 def margin_ranking_loss(
-    input1,
-    input2,
-    target,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
     margin: float = 0,
-    size_average=None,
-    reduce=None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return `max(0, margin - target * (input1 - input2))`, reduced.
 
     input1, input2: floating-point scores. target: 1 where input1 should be greater, -1 where less.
@@ -310,14 +349,14 @@ def margin_ranking_loss(
 
 @api_boundary
 def cosine_embedding_loss(
-    input1,
-    input2,
-    target,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
     margin: float = 0,
-    size_average=None,
-    reduce=None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return `1 - cos(input1, input2)` for the target 1, `max(0, cos - margin)` for -1; reduced.
 
     input1, input2: (N, D) or (D,), floating point. target: (N,) or no dimensions, 1 or -1.
@@ -333,17 +372,17 @@ def cosine_embedding_loss(
 
 @api_boundary
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     margin: float = 1.0,
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    size_average=None,
-    reduce=None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
 
     anchor, positive, negative: (N, D) or (D,), floating point; d is `pairwise_distance` with `p`
@@ -363,15 +402,15 @@ def triplet_margin_loss(
 
 @api_boundary
 def poisson_nll_loss(
-    input,
-    target,
+    input: Tensor,
+    target: Tensor,
     log_input: bool = True,
     full: bool = False,
-    size_average=None,
+    size_average: bool | None = None,
     eps: float = 1e-8,
-    reduce=None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return the negative log-likelihood of counts under Poisson distributions, reduced.
 
     `exp(input) - target * input`, or without `log_input` `input - target * log(input + eps)`, for
@@ -387,8 +426,13 @@ def poisson_nll_loss(
 
 @api_boundary
 def gaussian_nll_loss(
-    input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-):
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """Return `(log(v) + (input - target)**2 / v) / 2`, `v = max(var, eps)`, reduced.
 
     input: means; target: of the same shape; var: variances of that shape, with a last dimension 1
@@ -432,7 +476,13 @@ def _variances(var, input):
 
 
 @api_boundary
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean"):
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return `log(1 + exp(-target * input))`, reduced.
 
     input: floating point. target: 1 or -1, of the same shape. reduction: "none", "mean" or "sum".
@@ -446,8 +496,13 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
 
 @api_boundary
 def hinge_embedding_loss(
-    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"
-):
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return `input` for the target 1 and `max(0, margin - input)` for -1, reduced.
 
     input: distances, floating point. target: of the same shape. reduction: "none", "mean" or "sum".
@@ -461,15 +516,15 @@ def hinge_embedding_loss(
 
 @api_boundary
 def multi_margin_loss(
-    input,
-    target,
+    input: Tensor,
+    target: Tensor,
     p: int = 1,
     margin: float = 1.0,
-    weight=None,
-    size_average=None,
-    reduce=None,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return `sum(weight[y] * max(0, margin - x[y] + x[j]) ** p) / C` over classes j != y; reduced.
 
     input: scores x, (N, C) or (C,), floating point. target: the classes y, int64, (N,) or without
@@ -489,7 +544,13 @@ def multi_margin_loss(
 
 
 @api_boundary
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean"):
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return `sum(max(0, 1 - x[y] + x[j])) / C` over the labels y and the other classes j; reduced.
 
     input: scores x, (N, C) or (C,), floating point. target: labels, int64, of the same shape; the
@@ -506,8 +567,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 @api_boundary
 def multilabel_soft_margin_loss(
-    input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return the mean over classes of the binary cross entropy of logits, reduced over samples.
 
     input: logits (..., C), floating point. target: 0 or 1, of the same shape. weight: (C,).
@@ -524,15 +590,15 @@ def multilabel_soft_margin_loss(
 
 @api_boundary
 def triplet_margin_with_distance_loss(
-    anchor,
-    positive,
-    negative,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
     *,
-    distance_function=None,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
-):
+) -> Tensor:
     """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
 
     anchor, positive, negative: tensors of as many dimensions. distance_function: d, a function of
@@ -558,14 +624,14 @@ def triplet_margin_with_distance_loss(
 
 @api_boundary
 def ctc_loss(
-    log_probs,
-    targets,
-    input_lengths,
-    target_lengths,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-):
+) -> Tensor:
     """Return the negative log-likelihood of label sequences whose times are not known, reduced.
 
     reduction: "none", "mean" (of the losses divided by their numbers of labels) or "sum". The other
@@ -583,17 +649,17 @@ def ctc_loss(
 
 @api_boundary
 def linear_cross_entropy(
-    input,
-    linear_weight,
-    target,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
     *,
-    linear_bias=None,
-    weight=None,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options=None,
-):
+    options: Any = None,
+) -> Tensor:
     """Return `cross_entropy(linear(input, linear_weight, linear_bias), target)`.
 
     input: (D,) or (N, D). linear_weight: (C, D), or (C, d1, ..., D) for a loss of several
@@ -656,7 +722,7 @@ class _Loss(FunctionLayer, **_REDUCTION):
     a program defines `forward`.
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         options = self._bind(args, kwargs)
         deprecated = options.get("size_average"), options.get("reduce")
         if deprecated != (None, None):
@@ -812,7 +878,7 @@ class TripletMarginLoss(
     tensor(4.0000)
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         _check_margin("TripletMarginLoss", self.margin)
 
@@ -833,10 +899,12 @@ class TripletMarginWithDistanceLoss(_Loss):
     tensor(3.5000)
     """
 
+    distance_function: Callable[[Tensor, Tensor], Tensor]
+
     def __init__(
         self,
         *,
-        distance_function=None,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
         margin: float = 1.0,
         swap: bool = False,
         reduction: str = "mean",
@@ -847,7 +915,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.distance_function = distance_function or PairwiseDistance()
         self.margin, self.swap = margin, swap
 
-    def forward(self, anchor, positive, negative):
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return triplet_margin_with_distance_loss(
             anchor,
             positive,
@@ -920,7 +988,7 @@ class MultiMarginLoss(
     tensor(0.7667)
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         if self.p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
@@ -980,13 +1048,13 @@ class LinearCrossEntropyLoss(Module):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
         reduction: str = "mean",
-        weight=None,
+        weight: Tensor | None = None,
         ignore_index: int | None = None,
         label_smoothing: float = 0.0,
-        options=None,
+        options: Any = None,
     ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
@@ -1005,7 +1073,7 @@ class LinearCrossEntropyLoss(Module):
         self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
         self.options = options
 
-    def forward(self, input, target):
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return linear_cross_entropy(
             input,
@@ -1019,7 +1087,7 @@ class LinearCrossEntropyLoss(Module):
             options=self.options,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, "

@@ -7,9 +7,11 @@ import importlib
 import sys
 from collections.abc import Callable
 from types import FunctionType
+from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import shows_users_frames
 from ..frontend import factories
 from ..frontend.memory_methods import show
@@ -133,7 +135,7 @@ class Module(ModuleCall, ModuleState):
         fn(self)
         return self
 
-    def compile(self, **arguments) -> None:
+    def compile(self, **arguments: Any) -> None:
         """Compile the calls of this module, which stays the module that it is.
 
         arguments: those of `jaxgrad.compile`. A copy of the module is not compiled.
@@ -163,7 +165,7 @@ class Module(ModuleCall, ModuleState):
         self._changes.count()
         return self
 
-    def to(self, *args, **kwargs) -> Module:
+    def to(self, *args: Any, **kwargs: Any) -> Module:
         """Convert floating-point parameters and buffers to a dtype, or move all to a device.
 
         `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Parameters keep their
@@ -186,7 +188,7 @@ class Module(ModuleCall, ModuleState):
         return self._apply(converted)
 
     @shows_users_frames
-    def to_empty(self, *, device, recurse: bool = True) -> Module:
+    def to_empty(self, *, device: DeviceLike | None, recurse: bool = True) -> Module:
         """Move all parameters and buffers to a device without their values, and return the module.
 
         device: a device; None is the one where each of them is. recurse: also those of the
@@ -207,7 +209,7 @@ class Module(ModuleCall, ModuleState):
 
         return self._apply(emptied, recurse)
 
-    def type(self, dst_type) -> Module:
+    def type(self, dst_type: dtypes.dtype | str) -> Module:
         """Convert all parameters and buffers to a dtype and return the module.
 
         >>> jaxgrad.nn.Linear(1, 1).type(jaxgrad.float64).weight.dtype
@@ -258,7 +260,7 @@ class Module(ModuleCall, ModuleState):
         """
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self, device=None) -> Module:
+    def cuda(self, device: DeviceLike | None = None) -> Module:
         """Move all parameters and buffers to a GPU, by default the current one, and return the
         module.
         """
@@ -283,7 +285,7 @@ class Module(ModuleCall, ModuleState):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def get_parameter(self, target: str):
+    def get_parameter(self, target: str) -> Tensor:
         """Return the parameter at a dotted path. Raises AttributeError if there is none.
 
         >>> jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 1)).get_parameter("0.weight").shape

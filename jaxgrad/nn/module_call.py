@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from ..core.tracebacks import hide_frames
 from ..late import LateModule
@@ -18,10 +20,10 @@ backward_hooks = LateModule("jaxgrad.nn.backward_hooks")  # few modules have suc
 class UncompiledCall:
     """The call of a module, as it is where the module is not compiled in place."""
 
-    def __init__(self, module):
+    def __init__(self, module: ModuleCall):
         self.__wrapped__ = module
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__._call_impl(*args, **kwargs)
 
 
@@ -41,7 +43,7 @@ class ModuleCall(Members):
 
     _compiled_call_impl = None  # set by `compile`
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             attributes = self.__dict__
             if "_compiled_call_impl" in attributes:
@@ -67,14 +69,14 @@ class ModuleCall(Members):
             note(self)
         return _call(self, args, kwargs)
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass defines it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
     def register_forward_pre_hook(
-        self, hook, *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args)`, or with `with_kwargs` `hook(module, args, kwargs)`, before
         `forward`.
@@ -91,7 +93,12 @@ class ModuleCall(Members):
         return _register(self._forward_pre_hooks, ForwardHook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
-        self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after `forward`; with `with_kwargs`, kwargs follow
         args.
@@ -108,7 +115,9 @@ class ModuleCall(Members):
         hook = ForwardHook(hook, with_kwargs, always_call)
         return _register(self._forward_hooks, hook, prepend)
 
-    def register_full_backward_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are known.
 
         Both are tuples with None for each value that is no tensor. The hook may return new
@@ -122,7 +131,7 @@ class ModuleCall(Members):
         """
         return _register(self._backward_hooks, hook, prepend)
 
-    def register_backward_hook(self, hook) -> RemovableHandle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` in a backward pass through the last operator
         of the module, as older programs ask: `grad_input` are the gradients of its inputs.
 
@@ -136,7 +145,9 @@ class ModuleCall(Members):
         """
         return self.register_forward_hook(functools.partial(_hook_node_of_output, hook))
 
-    def register_full_backward_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(module, grad_output)` once the gradients of the outputs are known.
 
         The hook may return new gradients of the outputs. Returns a handle with `remove()`.

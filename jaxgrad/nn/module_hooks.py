@@ -14,6 +14,7 @@ import functools
 import operator
 import types
 import weakref
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ..state.guards import ObjectRead
@@ -34,7 +35,7 @@ class Changes:
     def __init__(self):
         self.value = 0
 
-    def count(self):
+    def count(self) -> None:
         """Record a change."""
         self.value += 1
 
@@ -48,11 +49,11 @@ class ModuleHooks(Hooks):
         super().__init__()
         self.changes = changes
 
-    def __setitem__(self, number, hook):
+    def __setitem__(self, number: int, hook: Callable[..., Any]) -> None:
         super().__setitem__(number, hook)
         self.changes.count()
 
-    def pop(self, *arguments):
+    def pop(self, *arguments: Any) -> Any:
         self.changes.count()
         return super().pop(*arguments)
 
@@ -69,13 +70,13 @@ class ModuleRead(ObjectRead):
 
     __slots__ = ("attributes", "members")
 
-    def __init__(self, owner, read, value):
+    def __init__(self, owner: Any, read: Any, value: Any):
         super().__init__(owner, read, value)
         module = owner()
         self.members = [[*map(_member, held.items())] for held in module._replayed]
         self.attributes = [*map(_member, _attributes(module).items())]
 
-    def contents_of_trace(self):
+    def contents_of_trace(self) -> list[Any]:
         module = self.owner()
         if any(_is_gone(member) for held in self.members for _, member in held):
             raise RuntimeError(
@@ -128,7 +129,7 @@ class ForwardHook(NamedTuple):
     with_kwargs: bool = False
     always_call: bool = False
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
 
 
@@ -154,12 +155,12 @@ class HooksOfAll:
         self.parameters, self.buffers, self.modules = Hooks(), Hooks(), Hooks()
 
     @property
-    def full_backward(self):
+    def full_backward(self) -> Iterable[Callable[..., Any]]:
         """The backward hooks that get the gradients of the modules' inputs."""
         return self.backward.values() if self.is_full else ()
 
     @property
-    def node_backward(self):
+    def node_backward(self) -> Iterable[Callable[..., Any]]:
         """The backward hooks that follow the last operator of a module."""
         return () if self.is_full else self.backward.values()
 
@@ -170,7 +171,7 @@ class HooksOfAll:
         """
         return [self.forward, self.forward_pre, self.backward, self.backward_pre]
 
-    def add_backward(self, hook, is_full: bool) -> RemovableHandle:
+    def add_backward(self, hook: Callable[..., Any], is_full: bool) -> RemovableHandle:
         """Add a backward hook; all are of one kind."""
         if self.is_full is not None and self.is_full is not is_full:
             raise RuntimeError(
@@ -186,7 +187,7 @@ for _hooks in (of_all.forward, of_all.forward_pre, of_all.backward, of_all.backw
     share(_hooks)
 
 
-def replaced(hooks: Hooks, module, name: str, member):
+def replaced(hooks: Hooks, module: Any, name: str, member: Any) -> Any:
     """A new parameter, buffer or submodule after the hooks of its registration."""
     for hook in hooks.values():
         result = hook(module, name, member)
@@ -197,7 +198,7 @@ def replaced(hooks: Hooks, module, name: str, member):
 # ---- what torch.nn.modules.module has
 
 
-def register_module_forward_pre_hook(hook) -> RemovableHandle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, args)` before the `forward` of each module; it may return new arguments.
 
     Returns a handle with `remove()`. Raises TypeError if `hook` is not callable.
@@ -211,7 +212,7 @@ def register_module_forward_pre_hook(hook) -> RemovableHandle:
 
 
 def register_module_forward_hook(
-    hook, *, with_kwargs: bool = False, always_call: bool = False
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after the `forward` of each module; with `with_kwargs`,
     kwargs follow args. The hook may return a new output.
@@ -227,7 +228,7 @@ def register_module_forward_hook(
     return register_forward(of_all.forward, ForwardHook(hook, with_kwargs, always_call))
 
 
-def register_module_full_backward_hook(hook) -> RemovableHandle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` for each module once the gradients of its
     inputs are known; it may return new ones.
 
@@ -243,7 +244,7 @@ def register_module_full_backward_hook(hook) -> RemovableHandle:
     return of_all.add_backward(hook, True)
 
 
-def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` for each module once the gradients of its outputs are known;
     it may return new ones. Returns a handle with `remove()`.
 
@@ -257,7 +258,7 @@ def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
     return register(of_all.backward_pre, hook)
 
 
-def register_module_backward_hook(hook) -> RemovableHandle:
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in a backward pass through the last operator of
     each module, as older programs ask; see `Module.register_backward_hook`.
 
@@ -267,7 +268,7 @@ def register_module_backward_hook(hook) -> RemovableHandle:
     return of_all.add_backward(hook, False)
 
 
-def register_module_parameter_registration_hook(hook) -> RemovableHandle:
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever a parameter is added to a module; the hook may
     return another one. Returns a handle with `remove()`.
 
@@ -280,14 +281,14 @@ def register_module_parameter_registration_hook(hook) -> RemovableHandle:
     return register(of_all.parameters, hook)
 
 
-def register_module_buffer_registration_hook(hook) -> RemovableHandle:
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever a buffer is added to a module; the hook may return
     another one. Returns a handle with `remove()`.
     """
     return register(of_all.buffers, hook)
 
 
-def register_module_module_registration_hook(hook) -> RemovableHandle:
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever a submodule is added to a module; the hook may
     return another one. Returns a handle with `remove()`.
     """

@@ -7,7 +7,9 @@ import warnings
 
 from .. import ops
 from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import init
 from .dot_product_attention import attention_weights, scaled_dot_product_attention
@@ -20,32 +22,32 @@ from .parameter import new_parameter
 
 @api_boundary
 def multi_head_attention_forward(
-    query,
-    key,
-    value,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     embed_dim_to_check: int,
     num_heads: int,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
     add_zero_attn: bool,
     dropout_p: float,
-    out_proj_weight,
-    out_proj_bias,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
     training: bool = True,
-    key_padding_mask=None,
+    key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
-    attn_mask=None,
+    attn_mask: Tensor | None = None,
     use_separate_proj_weight: bool = False,
-    q_proj_weight=None,
-    k_proj_weight=None,
-    v_proj_weight=None,
-    static_k=None,
-    static_v=None,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-):
+) -> tuple[Tensor, Tensor | None]:
     """Return attention in `num_heads` parts of the features, and its weights or None.
 
     query: (L, N, E) or (L, E), with E = embed_dim_to_check; key and value likewise with length S.
@@ -162,7 +164,13 @@ def _static(name, static, projected):
 # masks
 
 
-def additive(mask, name: str, dtype, other=None, other_name: str = ""):
+def additive(
+    mask: Tensor | None,
+    name: str,
+    dtype: dtypes.dtype,
+    other: Tensor | None = None,
+    other_name: str = "",
+) -> Tensor | None:
     """Return a mask that is added to the scores: -inf where a boolean mask is True."""
     if mask is None:
         return None
@@ -304,6 +312,11 @@ class MultiheadAttention(Module):
     [(3, 5, 8), (3, 5, 5)]
     """
 
+    kdim: int
+    vdim: int
+    head_dim: int
+    out_proj: Linear
+
     def __init__(
         self,
         embed_dim: int,
@@ -315,8 +328,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
@@ -364,15 +377,15 @@ class MultiheadAttention(Module):
 
     def forward(
         self,
-        query,
-        key,
-        value,
-        key_padding_mask=None,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
-        attn_mask=None,
+        attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
-    ):
+    ) -> tuple[Tensor, Tensor | None]:
         is_transposed = self.batch_first and query.ndim == 3
         if is_transposed:
             # `multi_head_attention_forward` recognizes self-attention by identity
@@ -405,7 +418,9 @@ class MultiheadAttention(Module):
         )
         return result.transpose(0, 1) if is_transposed else result, weights
 
-    def merge_masks(self, attn_mask, key_padding_mask, query):
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
         """Return one mask of floats or None, and 1 for key_padding_mask alone, 2 with attn_mask.
 
         query: (N, L, E). attn_mask: (L, L) or (N * num_heads, L, L); key_padding_mask: (N, L); both

@@ -6,15 +6,18 @@ There are functions, and layers with learned scale and shift and running statist
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, world
+from ..core.device import DeviceLike
 from ..frontend import factories
 from ..functions import normalization
-from ..tape.tensor import is_concrete
+from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from . import init
+from .common_types import Extents
 from .module import Module
 from .padding import pad
 from .parameter import new_parameter
@@ -22,7 +25,13 @@ from .synchronized_normalization import sync_batch_norm, takes_part
 
 
 @api_boundary
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Extents,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` over the last dimensions.
 
     input: (*, *normalized_shape), floating point; the result has its shape and dtype. weight, bias:
@@ -38,7 +47,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
 
 
 @api_boundary
-def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
+def rms_norm(
+    input: Tensor, normalized_shape: Extents, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """Return `x / sqrt(mean(x**2) + eps) * weight` over the last dimensions.
 
     input: (*, *normalized_shape), floating point; the result has its shape and dtype. weight: of
@@ -54,15 +65,15 @@ def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
 
 @api_boundary
 def batch_norm(
-    input,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
-):
+) -> Tensor:
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each channel.
 
     input: (N, C, ...), floating point; the result has its shape and dtype. weight, bias,
@@ -95,7 +106,13 @@ def _refuse_one_value(input, count):
 
 
 @api_boundary
-def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and group of
     channels.
 
@@ -113,15 +130,15 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 @api_boundary
 def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-):
+) -> Tensor:
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and channel.
 
     input: (N, C, ...), floating point. use_input_stats: False uses the running statistics, as
@@ -143,7 +160,9 @@ def instance_norm(
 
 
 @api_boundary
-def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """Return `x / (k + alpha * mean of x**2 over `size` neighbouring channels) ** beta`.
 
     input: (N, C, L) or (N, C, H, W, ...), floating point; the result has its shape and dtype.
@@ -172,7 +191,13 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
 
 
 @api_boundary
-def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12, out=None):
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | tuple[int, ...] = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
     """Return `input / max(p-norm along dim, eps)`.
 
     input: floating-point or complex dtype; the result has its shape. out: as for `div`.
@@ -203,28 +228,31 @@ class LayerNorm(Module):
     tensor([-1.0000,  1.0000])
     """
 
+    weight: Tensor
+    bias: Tensor
+
     def __init__(
         self,
-        normalized_shape,
+        normalized_shape: Extents,
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         _add_affine(self, self.normalized_shape, elementwise_affine, bias, device, dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Set weight to 1 and bias to 0."""
         _reset(self)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
@@ -240,13 +268,15 @@ class RMSNorm(Module):
     tensor([0.2000, 1.4000])
     """
 
+    weight: Tensor
+
     def __init__(
         self,
-        normalized_shape,
+        normalized_shape: Extents,
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -255,14 +285,14 @@ class RMSNorm(Module):
         if elementwise_affine:
             self.weight = new_parameter(self.normalized_shape, device, dtype, 1)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Set weight to 1."""
         _reset(self)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
@@ -278,14 +308,17 @@ class GroupNorm(Module):
     torch.Size([1, 4, 3])
     """
 
+    weight: Tensor
+    bias: Tensor
+
     def __init__(
         self,
         num_groups: int,
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ):
@@ -298,14 +331,14 @@ class GroupNorm(Module):
         self.eps, self.affine = eps, affine
         _add_affine(self, (num_channels,), affine, bias, device, dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Set weight to 1 and bias to 0."""
         _reset(self)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
@@ -324,10 +357,10 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
@@ -352,6 +385,15 @@ def _reset(module):
 class _RunningNorm(Module):
     """Normalization of channels with running statistics."""
 
+    num_features: int
+    affine: bool
+    track_running_stats: bool
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
     ranks = ()  # the numbers of dimensions of an input
     default_tracking = default_affine = True
 
@@ -362,8 +404,8 @@ class _RunningNorm(Module):
         momentum: float | None = 0.1,
         affine: bool | None = None,
         track_running_stats: bool | None = None,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ):
@@ -382,14 +424,14 @@ class _RunningNorm(Module):
         for name, tensor in buffers.items():
             self.register_buffer(name, tensor)
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
         """Set the running mean to 0, the running variance to 1 and the count of batches to 0."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Reset weight, bias and running statistics."""
         self.reset_running_stats()
         _reset(self)
@@ -414,7 +456,7 @@ class _RunningNorm(Module):
                 return 1 / count.item()
             return count.to(self.running_mean.dtype).reciprocal()
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -427,7 +469,7 @@ class _BatchNorm(_RunningNorm):
         self.running_mean = self.running_var = self.num_batches_tracked = None
         self.track_running_stats = False
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         momentum = self._momentum()
         uses_batch = self.training or self.running_mean is None
@@ -501,9 +543,9 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group=None,
-        device=None,
-        dtype=None,
+        process_group: Any = None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ):
@@ -516,7 +558,7 @@ class SyncBatchNorm(_BatchNorm):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         group = world.group if self.process_group is None else self.process_group
         uses_batch = self.training or self.running_mean is None
         if not (uses_batch and takes_part(input, group)):
@@ -536,7 +578,7 @@ class SyncBatchNorm(_BatchNorm):
         )
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Return `module` with each batch normalization in it replaced by a synchronized one with
         its parameters and buffers.
 
@@ -566,7 +608,7 @@ class SyncBatchNorm(_BatchNorm):
 class _InstanceNorm(_RunningNorm):
     default_tracking = default_affine = False
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
         result = instance_norm(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import ops
 from ..functions.arguments import per_dimension
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from .common_types import Extents
 from .module import Module
 
 # PyTorch's modes that have operators for one, two and three dimensions
@@ -13,7 +17,9 @@ _MODES = ("constant", *_EDGES, "circular")
 
 
 @api_boundary
-def pad(input, pad, mode: str = "constant", value: float | None = None):
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
     """Return `input` with its last dimensions extended, or for negative sizes cropped, as a copy.
 
     input: any shape and dtype; for modes other than "constant" with one dimension more than are
@@ -96,42 +102,44 @@ def _check_reach(extent, before, after):
 class _Pad(Module):
     """A layer that pads the last `dimensions` dimensions in the mode `mode`."""
 
+    padding: tuple[int, ...]
+
     dimensions = 0
 
-    def __init__(self, padding):
+    def __init__(self, padding: Extents):
         super().__init__()
         count = 2 * self.dimensions
         # PyTorch keeps a sequence of any length as it is
         self.padding = per_dimension(padding, count)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return pad(input, self.padding, self.mode)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
 class _ConstantPad(_Pad):
     """A layer that pads with a constant."""
 
-    def __init__(self, padding, value):
+    def __init__(self, padding: Extents, value: float):
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"
 
 
 class _ZeroPad(_ConstantPad):
     """A layer that pads with zeros."""
 
-    def __init__(self, padding):
+    def __init__(self, padding: Extents):
         super().__init__(padding, 0.0)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
@@ -152,7 +160,7 @@ class _CircularPad(_Pad):
 
     mode = "circular"
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         count = self.dimensions + 1
         if input.ndim not in (count, count + 1):
             raise ValueError(f"expected {count}D or {count + 1}D input (got {input.ndim}D input)")

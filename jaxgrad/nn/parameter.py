@@ -6,8 +6,13 @@ makes `isinstance(tensor, Parameter)` true.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.aval import Size
+from ..core.device import DeviceLike, device
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories
 from ..names.missing import missing_in
@@ -84,7 +89,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 interception.intercept(parameter=Parameter)
 
 
-def new_parameter(shape, device=None, dtype=None, value: float | None = None) -> Tensor:
+def new_parameter(
+    shape: Sequence[int],
+    device: DeviceLike | None = None,
+    dtype: dtypes.dtype | None = None,
+    value: float | None = None,
+) -> Tensor:
     """Return a new parameter: filled with `value`, or uninitialized."""
     options = {"device": device, "dtype": dtype}
     if value is None:
@@ -138,7 +148,7 @@ class _Uninitialized:
         )
 
     @property
-    def shape(self):
+    def shape(self) -> Size:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually "
             "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
@@ -147,11 +157,11 @@ class _Uninitialized:
         )
 
     @property
-    def dtype(self):
+    def dtype(self) -> dtypes.dtype:
         return self._with_type(lambda tensor: tensor.dtype)
 
     @property
-    def device(self):
+    def device(self) -> device:
         return self._with_type(lambda tensor: tensor.device)
 
     def _with_type(self, function):
@@ -163,7 +173,12 @@ class _Uninitialized:
         finally:
             self.__class__ = kind
 
-    def materialize(self, shape, device=None, dtype=None):
+    def materialize(
+        self,
+        shape: Sequence[int],
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
+    ) -> None:
         """Become a parameter or buffer of a shape, with uninitialized values.
 
         device, dtype: what it was made with by default.
@@ -186,7 +201,7 @@ class _Uninitialized:
         return tensor
 
 
-def is_lazy(tensor) -> bool:
+def is_lazy(tensor: Any) -> bool:
     """Whether a tensor is an `UninitializedParameter` or `UninitializedBuffer`.
 
     >>> jaxgrad.nn.parameter.is_lazy(jaxgrad.nn.LazyLinear(2).weight)

@@ -5,12 +5,16 @@ layers.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .. import ops
 from ..frontend import random
 from ..functions import pooling
 from ..functions.arguments import per_dimension
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from .common_types import Extents, Ratios
 from .function_layer import REQUIRED, FunctionLayer
 
 # max pooling
@@ -18,14 +22,14 @@ from .function_layer import REQUIRED, FunctionLayer
 
 @api_boundary
 def max_pool1d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Tensor:
     """Return the maximum of each window of a line, with `return_indices` also its index.
 
     input: (n, c, l) or (c, l), not bool or complex. Other arguments, the size of the
@@ -42,14 +46,14 @@ def max_pool1d(
 
 @api_boundary
 def max_pool1d_with_indices(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window of a line and its index.
 
     Arguments and errors are those of `max_pool1d`; `return_indices` has no effect.
@@ -62,14 +66,14 @@ def max_pool1d_with_indices(
 
 @api_boundary
 def max_pool2d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Tensor:
     """Return the maximum of each window of an image, with `return_indices` also its index.
 
     input: (n, c, h, w) or (c, h, w), not bool or complex. kernel_size, stride, padding, dilation:
@@ -91,14 +95,14 @@ def max_pool2d(
 
 @api_boundary
 def max_pool2d_with_indices(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window of an image and its index.
 
     Arguments and errors are those of `max_pool2d`; `return_indices` has no effect.
@@ -112,14 +116,14 @@ def max_pool2d_with_indices(
 
 @api_boundary
 def max_pool3d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Tensor:
     """Return the maximum of each window of a volume, with `return_indices` also its index.
 
     input: (n, c, d, h, w) or (c, d, h, w), not bool or complex. Other arguments, the size of the
@@ -136,14 +140,14 @@ def max_pool3d(
 
 @api_boundary
 def max_pool3d_with_indices(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
-    dilation=1,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    dilation: Extents = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window of a volume and its index.
 
     Arguments and errors are those of `max_pool3d`; `return_indices` has no effect.
@@ -160,13 +164,13 @@ def max_pool3d_with_indices(
 
 @api_boundary
 def avg_pool1d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-):
+) -> Tensor:
     """Return the mean of each window of a line.
 
     input: (n, c, l) or (c, l). Other arguments, the size of the result and errors are those of
@@ -180,14 +184,14 @@ def avg_pool1d(
 
 @api_boundary
 def avg_pool2d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-):
+) -> Tensor:
     """Return the mean of each window of an image; means of integers are truncated.
 
     input: (n, c, h, w) or (c, h, w), floating point, complex or int64. kernel_size, stride,
@@ -205,14 +209,14 @@ def avg_pool2d(
 
 @api_boundary
 def avg_pool3d(
-    input,
-    kernel_size,
-    stride=None,
-    padding=0,
+    input: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-):
+) -> Tensor:
     """Return the mean of each window of a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w). Other arguments, the size of the result and errors are
@@ -240,7 +244,7 @@ def _sizes(input, output_size):
 
 
 @api_boundary
-def adaptive_avg_pool1d(input, output_size):
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Return the means of `output_size` bins of a line.
 
     input: (n, c, l) or (c, l). Arguments and errors are those of `adaptive_avg_pool2d`.
@@ -252,7 +256,7 @@ def adaptive_avg_pool1d(input, output_size):
 
 
 @api_boundary
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Return the means of `output_size` bins of an image.
 
     input: (n, c, h, w) or (c, h, w), floating point or complex. output_size: an integer, or one for
@@ -267,7 +271,7 @@ def adaptive_avg_pool2d(input, output_size):
 
 
 @api_boundary
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """Return the means of `output_size` bins of a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w). Arguments and errors are those of `adaptive_avg_pool2d`.
@@ -279,7 +283,9 @@ def adaptive_avg_pool3d(input, output_size):
 
 
 @api_boundary
-def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Tensor:
     """Return the maxima of `output_size` bins of a line, and with `return_indices` where.
 
     input: (n, c, l) or (c, l), floating point. output_size: as of `adaptive_avg_pool2d`, whose
@@ -293,7 +299,9 @@ def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
 
 
 @api_boundary
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices: bool = False):
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """Return the maxima of `output_size` bins of a line and their indices.
 
     Arguments and errors are those of `adaptive_max_pool1d`; `return_indices` has no effect.
@@ -305,7 +313,9 @@ def adaptive_max_pool1d_with_indices(input, output_size, return_indices: bool = 
 
 
 @api_boundary
-def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
+def adaptive_max_pool2d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Tensor:
     """Return the maxima of `output_size` bins of an image, and with `return_indices` where.
 
     input: (n, c, h, w) or (c, h, w), floating point. output_size: as of `adaptive_avg_pool2d`,
@@ -320,7 +330,9 @@ def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
 
 
 @api_boundary
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices: bool = False):
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """Return the maxima of `output_size` bins of an image and their indices.
 
     Arguments and errors are those of `adaptive_max_pool2d`; `return_indices` has no effect.
@@ -332,7 +344,9 @@ def adaptive_max_pool2d_with_indices(input, output_size, return_indices: bool = 
 
 
 @api_boundary
-def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
+def adaptive_max_pool3d(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> Tensor:
     """Return the maxima of `output_size` bins of a volume, and with `return_indices` where.
 
     input: (n, c, d, h, w) or (c, d, h, w), floating point. output_size: as of
@@ -347,7 +361,9 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
 
 
 @api_boundary
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices: bool = False):
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """Return the maxima of `output_size` bins of a volume and their indices.
 
     Arguments and errors are those of `adaptive_max_pool3d`; `return_indices` has no effect.
@@ -380,13 +396,13 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
 
 @api_boundary
 def fractional_max_pool2d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
+    input: Tensor,
+    kernel_size: Extents,
+    output_size: Extents | None = None,
+    output_ratio: Ratios | None = None,
     return_indices: bool = False,
     _random_samples=None,
-):
+) -> Tensor:
     """Return the maximum of each of `output_size` windows that are placed at random in an image.
 
     input: (n, c, h, w) or (c, h, w), floating point. kernel_size: the size of a window, an integer
@@ -409,13 +425,13 @@ def fractional_max_pool2d(
 
 @api_boundary
 def fractional_max_pool2d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
+    input: Tensor,
+    kernel_size: Extents,
+    output_size: Extents | None = None,
+    output_ratio: Ratios | None = None,
     return_indices: bool = False,
     _random_samples=None,
-):
+) -> tuple[Tensor, Tensor]:
     """Return the maxima of windows that are placed at random in an image, and their indices.
 
     Arguments and errors are those of `fractional_max_pool2d`; `return_indices` has no effect.
@@ -429,13 +445,13 @@ def fractional_max_pool2d_with_indices(
 
 @api_boundary
 def fractional_max_pool3d(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
+    input: Tensor,
+    kernel_size: Extents,
+    output_size: Extents | None = None,
+    output_ratio: Ratios | None = None,
     return_indices: bool = False,
     _random_samples=None,
-):
+) -> Tensor:
     """Return the maximum of each of `output_size` windows that are placed at random in a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w), floating point. Other arguments and errors are those of
@@ -453,13 +469,13 @@ def fractional_max_pool3d(
 
 @api_boundary
 def fractional_max_pool3d_with_indices(
-    input,
-    kernel_size,
-    output_size=None,
-    output_ratio=None,
+    input: Tensor,
+    kernel_size: Extents,
+    output_size: Extents | None = None,
+    output_ratio: Ratios | None = None,
     return_indices: bool = False,
     _random_samples=None,
-):
+) -> tuple[Tensor, Tensor]:
     """Return the maxima of windows that are placed at random in a volume, and their indices.
 
     Arguments and errors are those of `fractional_max_pool3d`; `return_indices` has no effect.
@@ -513,7 +529,14 @@ def _windows(dimensions, kernel_size, stride, padding):
 
 
 @api_boundary
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    output_size: Extents | None = None,
+) -> Tensor:
     """Return zeros with the elements of `input` at their indices in each line.
 
     Arguments and errors are those of `max_unpool2d`, with (n, c, l) or (c, l).
@@ -527,7 +550,14 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
 
 @api_boundary
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    output_size: Extents | None = None,
+) -> Tensor:
     """Return zeros with the elements of `input` at their indices in each plane.
 
     input: maxima, (n, c, h, w) or (c, h, w), floating point. indices: int64, of the shape of input,
@@ -546,7 +576,14 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
 
 @api_boundary
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    padding: Extents = 0,
+    output_size: Extents | None = None,
+) -> Tensor:
     """Return zeros with the elements of `input` at their indices in each volume.
 
     Arguments and errors are those of `max_unpool2d`, with (n, c, d, h, w) or (c, d, h, w).
@@ -580,7 +617,13 @@ def _lp_pool(dimensions, input, norm_type, kernel_size, stride, ceil_mode):
 
 
 @api_boundary
-def lp_pool1d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+def lp_pool1d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """Return the p-th root of the sum of the p-th powers of each window of a line.
 
     input: (n, c, l) or (c, l). Other arguments and errors are those of `lp_pool2d`.
@@ -592,7 +635,13 @@ def lp_pool1d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool
 
 
 @api_boundary
-def lp_pool2d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """Return the p-th root of the sum of the p-th powers of each window of an image.
 
     input: (n, c, h, w) or (c, h, w), floating point. norm_type: the power p; infinity gives the
@@ -607,7 +656,13 @@ def lp_pool2d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool
 
 
 @api_boundary
-def lp_pool3d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Extents,
+    stride: Extents | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """Return the p-th root of the sum of the p-th powers of each window of a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w). Other arguments and errors are those of `lp_pool2d`.
@@ -624,7 +679,7 @@ def lp_pool3d(input, norm_type: float, kernel_size, stride=None, ceil_mode: bool
 class _Pool(FunctionLayer):
     """A pooling layer, whose windows by default do not overlap."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         if self.stride is None:
             self.stride = self.kernel_size
@@ -678,7 +733,7 @@ class AvgPool1d(_AvgPool, function=avg_pool1d, **_AVG_POOL):
     tensor([[3.0000, 2.5000]])
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         for name in _WINDOW:
             setattr(self, name, per_dimension(getattr(self, name), 1))
@@ -736,12 +791,12 @@ class _MaxUnpool(_Pool):
     shown = tuple(_WINDOW)
     dimensions = 0
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         for name in _WINDOW:
             setattr(self, name, per_dimension(getattr(self, name), self.dimensions))
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: Tensor, indices: Tensor, output_size: Extents | None = None) -> Tensor:
         """Return zeros with the elements of `input` at `indices`."""
         return super().forward(input, indices, output_size=output_size)
 
@@ -846,7 +901,7 @@ class _FractionalMaxPool(FunctionLayer):
 
     dimensions = 0
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         samples = vars(self).pop("_random_samples", None)
         if "_random_samples" not in self._buffers:

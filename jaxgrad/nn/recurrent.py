@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..frontend.array_creation import along
@@ -82,8 +86,8 @@ class RNNBase(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
@@ -136,10 +140,10 @@ class RNNBase(Module):
         """The weights of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
-    def flatten_parameters(self):
+    def flatten_parameters(self) -> None:
         """Do nothing: the weights of every layer are read where they are."""
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw all weights again from U(-b, b), `b = 1 / sqrt(hidden_size)`."""
         bound = 1 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
@@ -147,7 +151,7 @@ class RNNBase(Module):
 
     # ---- checks
 
-    def check_input(self, input, batch_sizes):
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise ValueError or RuntimeError unless `input` has the dtype and the shape."""
         wanted = self._flat_weights[0].dtype
         if input.dtype is not wanted and casting.get() is None:
@@ -164,7 +168,9 @@ class RNNBase(Module):
                 f"{self.input_size}, got {input.size(-1)}"
             )
 
-    def get_expected_hidden_size(self, input, batch_sizes) -> tuple[int, int, int]:
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         """Return the shape of the hidden states: (layers * directions, batch, outputs)."""
         return self.num_layers * self._directions, self._batch(input, batch_sizes), self._outputs
 
@@ -173,23 +179,32 @@ class RNNBase(Module):
             return batch_of(PackedSequence(input, batch_sizes))
         return input.size(0 if self.batch_first else 1)
 
-    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: Sequence[int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
         """Raise RuntimeError unless a state has the shape."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(tuple(expected_hidden_size), list(hx.shape)))
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(
+        self, input: Tensor, hidden: Tensor | tuple[Tensor, Tensor], batch_sizes: Tensor | None
+    ) -> None:
         """Raise ValueError or RuntimeError unless input and states fit."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """Return the states in the order of `permutation`; as they are for None."""
         return hx if permutation is None else hx.index_select(1, along(permutation, hx))
 
     # ---- the call
 
-    def forward(self, input, hx=None):
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Tensor | tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, Any]:
         if isinstance(input, PackedSequence):
             return self._of_packed(input, hx)
         kind = self.mode.partition("_")[0]
@@ -264,7 +279,7 @@ class RNNBase(Module):
                 "tensor"
             )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
         defaults = {
             "proj_size": 0,
@@ -292,7 +307,15 @@ class RNN(RNNBase):
     [(5, 2, 4), (2, 2, 4)]
     """
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", *args, **kwargs):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **kwargs: Any,
+    ):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
@@ -317,7 +340,7 @@ class GRU(RNNBase):
     [(5, 2, 8), (2, 2, 4)]
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
@@ -345,15 +368,19 @@ class LSTM(RNNBase):
     ((5, 6, 4), (2, 5, 4), (2, 5, 4))
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__("LSTM", *args, **kwargs)
 
-    def get_expected_cell_size(self, input, batch_sizes) -> tuple[int, int, int]:
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
         """Return the shape of the cell states: (layers * directions, batch, hidden_size)."""
         count = self.num_layers * self._directions
         return count, self._batch(input, batch_sizes), self.hidden_size
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(
+        self, input: Tensor, hidden: Tensor | tuple[Tensor, Tensor], batch_sizes: Tensor | None
+    ) -> None:
         self.check_input(input, batch_sizes)
         self._check_states(hidden, self.get_expected_cell_size(input, batch_sizes)[:2])
 
@@ -362,7 +389,9 @@ class LSTM(RNNBase):
             words = f"Expected hidden[{number}] size {{}}, got {{}}"
             self.check_hidden_size(hx[number], (*wanted, size), words)
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(
+        self, hx: tuple[Tensor, Tensor], permutation: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         if permutation is None:
             return hx
         return self._map_states(hx, lambda state: state.index_select(1, along(permutation, state)))
@@ -406,8 +435,8 @@ class RNNCellBase(Module):
         hidden_size: int,
         bias: bool,
         num_chunks: int,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
@@ -418,13 +447,13 @@ class RNNCellBase(Module):
             self.register_parameter(name, new_parameter((rows,), device, dtype) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draw all weights again from U(-b, b), `b = 1 / sqrt(hidden_size)`."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             shown += f", bias={self.bias}"
@@ -477,13 +506,13 @@ class RNNCell(RNNCellBase):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         self._check_state(hx, "hidden")
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
@@ -504,11 +533,18 @@ class LSTMCell(RNNCellBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         if isinstance(hx, Tensor):
             raise TypeError(
                 "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
@@ -527,10 +563,15 @@ class GRUCell(RNNCellBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         self._check_state(hx, "hidden")
         return self._step(recurrent.gru_cell, input, hx)

@@ -9,6 +9,7 @@ from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import pooling
+from .common_types import Extents, Ratios
 from .function_layer import REQUIRED, FunctionLayer
 from .module import Module
 
@@ -37,14 +38,14 @@ _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 
 @api_boundary
 def interpolate(
-    input,
-    size=None,
-    scale_factor=None,
+    input: Tensor,
+    size: Extents | None = None,
+    scale_factor: Ratios | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-):
+) -> Tensor:
     """Return images of another size: (n, c, *sizes) to (n, c, *size).
 
     input: 3-D, 4-D or 5-D, floating point; uint8 for two dimensions and for "nearest". size: the
@@ -162,8 +163,12 @@ def _warn_of_deprecation(name):
 
 @api_boundary
 def upsample(
-    input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None
-):
+    input: Tensor,
+    size: Extents | None = None,
+    scale_factor: Ratios | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """Return `interpolate` of these arguments, with a warning. Write instead:
 
     >>> F.interpolate(jaxgrad.tensor([[[0.0, 3.0]]]), size=4)
@@ -174,7 +179,9 @@ def upsample(
 
 
 @api_boundary
-def upsample_nearest(input, size=None, scale_factor=None):
+def upsample_nearest(
+    input: Tensor, size: Extents | None = None, scale_factor: Ratios | None = None
+) -> Tensor:
     """Return `interpolate` in the mode "nearest", with a warning. Write instead:
 
     >>> F.interpolate(jaxgrad.tensor([[[0.0, 3.0]]]), size=4)
@@ -185,7 +192,9 @@ def upsample_nearest(input, size=None, scale_factor=None):
 
 
 @api_boundary
-def upsample_bilinear(input, size=None, scale_factor=None):
+def upsample_bilinear(
+    input: Tensor, size: Extents | None = None, scale_factor: Ratios | None = None
+) -> Tensor:
     """Return `interpolate` in the mode "bilinear" and `align_corners`, with a warning. Write:
 
     >>> x = jaxgrad.tensor([[[[0.0, 3.0]]]])
@@ -208,10 +217,13 @@ class Upsample(Module):
     tensor([[[0., 0., 3., 3.]]])
     """
 
+    name: str
+    scale_factor: float | tuple[float, ...] | None
+
     def __init__(
         self,
-        size=None,
-        scale_factor=None,
+        size: Extents | None = None,
+        scale_factor: Ratios | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -225,7 +237,7 @@ class Upsample(Module):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return interpolate(
             input,
             self.size,
@@ -235,7 +247,7 @@ class Upsample(Module):
             recompute_scale_factor=self.recompute_scale_factor,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         if self.scale_factor is not None:
             return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
         return f"size={self.size!r}, mode={self.mode!r}"
@@ -248,7 +260,7 @@ class UpsamplingNearest2d(Upsample):
     tensor([[[[0., 0., 3., 3.]]]])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: Extents | None = None, scale_factor: Ratios | None = None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -259,7 +271,7 @@ class UpsamplingBilinear2d(Upsample):
     tensor([[[[0., 1., 2., 3.]]]])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size: Extents | None = None, scale_factor: Ratios | None = None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 

@@ -6,8 +6,8 @@ import functools
 import itertools
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import no_grad
 from ..core.pytorch_tensors import is_of_pytorch
@@ -61,7 +61,13 @@ class ModuleState(Members):
 
     # ---- saving
 
-    def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
+    def state_dict(
+        self,
+        *,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> dict[str, Any]:
         """Return the parameters and persistent buffers of this module and its descendants by dotted
         path.
 
@@ -106,7 +112,7 @@ class ModuleState(Members):
         both = itertools.chain(self._parameters.items(), buffers)
         return [(name, tensor) for name, tensor in both if tensor is not None]
 
-    def get_extra_state(self):
+    def get_extra_state(self) -> Any:
         """Return further state for the state dict; a subclass overrides it with `set_extra_state`.
 
         Raises RuntimeError unless the class overrides it.
@@ -125,7 +131,7 @@ class ModuleState(Members):
             "with state_dict(), give it this method and set_extra_state"
         )
 
-    def set_extra_state(self, state):
+    def set_extra_state(self, state: Any) -> None:
         """Load what `get_extra_state` returned; see there for an example.
 
         Raises RuntimeError unless the class overrides it.
@@ -222,7 +228,7 @@ class ModuleState(Members):
 
     # ---- hooks
 
-    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` reads the module.
 
         Returns a handle with `remove()`.
@@ -234,7 +240,7 @@ class ModuleState(Members):
         """
         return register(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`, to edit it in
         place.
 
@@ -251,7 +257,7 @@ class ModuleState(Members):
         """Register a `state_dict` hook that may return another dict."""
         return register(self._state_dict_hooks, hook)
 
-    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook` before the module loads its own entries of a state dict.
 
         Its arguments are module, state_dict, prefix, local_metadata, strict, missing_keys,
@@ -272,7 +278,7 @@ class ModuleState(Members):
         called = _WithModule(self, hook) if with_module else hook
         return register(self._load_state_dict_pre_hooks, called)
 
-    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after the module has been loaded.
 
         The hook may edit the lists of keys. Returns a handle with `remove()`. A hook that returns a
@@ -299,10 +305,10 @@ def _in_place(hook, *arguments):
 class _WithModule:
     """A hook that receives the module as its first argument."""
 
-    def __init__(self, module, hook):
+    def __init__(self, module: Any, hook: Callable[..., Any]):
         self.module, self.hook = module, hook
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         return self.hook(self.module, *arguments)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import communication as kinds
@@ -11,7 +13,7 @@ from ..tape.communicate import among
 from ..tape.tensor import Tensor, current, held, spans_processes
 
 
-def takes_part(input: Tensor, group) -> bool:
+def takes_part(input: Tensor, group: Any) -> bool:
     """Whether an input is a part of a batch that other processes have parts of, too."""
     if group is None or group.size() == 1 or not world.is_several():
         return False
@@ -19,7 +21,14 @@ def takes_part(input: Tensor, group) -> bool:
 
 
 def sync_batch_norm(
-    input: Tensor, running_mean, running_var, weight, bias, momentum: float, eps: float, group
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: float,
+    eps: float,
+    group: Any,
 ) -> Tensor:
     """Normalize each channel of (N, C, ...) by its mean and variance over the batches of all
     processes of a group, and let the running statistics follow these.

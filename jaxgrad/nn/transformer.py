@@ -8,8 +8,11 @@ import warnings
 from collections.abc import Callable
 
 from .. import ops
+from ..core import dtypes
+from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
+from ..tape.tensor import Tensor
 from . import activation as activations
 from . import functional, init
 from .containers import ModuleList
@@ -42,6 +45,11 @@ def _clones(module, count):
 
 class _Layer(Module):
     """A block of attention and a feed-forward network; residual connections around both."""
+
+    linear1: Linear
+    linear2: Linear
+    dropout: Dropout
+    activation: Callable[[Tensor], Tensor]
 
     def _add_feed_forward(self, d_model, width, dropout, norms, eps, **options):
         """Make the feed-forward network, and as many norms and dropouts as the layer has blocks."""
@@ -90,8 +98,8 @@ class TransformerEncoderLayer(_Layer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
@@ -102,7 +110,13 @@ class TransformerEncoderLayer(_Layer):
         self._add_feed_forward(d_model, dim_feedforward, dropout, 2, layer_norm_eps, **options)
         self.activation_relu_or_gelu = _kind(self.activation)
 
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
         padding = additive(
             src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask"
         )
@@ -140,8 +154,8 @@ class TransformerDecoderLayer(_Layer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
@@ -153,15 +167,15 @@ class TransformerDecoderLayer(_Layer):
 
     def forward(
         self,
-        tgt,
-        memory,
-        tgt_mask=None,
-        memory_mask=None,
-        tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
-    ):
+    ) -> Tensor:
         def attend(x):
             masks = tgt_key_padding_mask, False, tgt_mask
             return self.self_attn(x, x, x, *masks, is_causal=tgt_is_causal)[0]
@@ -207,6 +221,9 @@ class TransformerEncoder(Module):
     torch.Size([3, 5, 8])
     """
 
+    layers: ModuleList
+    use_nested_tensor: bool
+
     def __init__(
         self,
         encoder_layer: Module,
@@ -228,7 +245,13 @@ class TransformerEncoder(Module):
                 stacklevel=users_stacklevel(),
             )
 
-    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal: bool | None = None):
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
         padding = additive(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
         mask = additive(mask, "mask", src.dtype)
         for layer in self.layers:
@@ -247,6 +270,8 @@ class TransformerDecoder(Module):
     torch.Size([3, 5, 8])
     """
 
+    layers: ModuleList
+
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
         self.layers = _clones(decoder_layer, num_layers)
@@ -254,15 +279,15 @@ class TransformerDecoder(Module):
 
     def forward(
         self,
-        tgt,
-        memory,
-        tgt_mask=None,
-        memory_mask=None,
-        tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
-    ):
+    ) -> Tensor:
         masks = {
             "tgt_mask": tgt_mask,
             "memory_mask": memory_mask,
@@ -291,6 +316,9 @@ class Transformer(Module):
     torch.Size([5, 3, 8])
     """
 
+    encoder: Module
+    decoder: Module
+
     def __init__(
         self,
         d_model: int = 512,
@@ -300,14 +328,14 @@ class Transformer(Module):
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
         activation: str | Callable = functional.relu,
-        custom_encoder=None,
-        custom_decoder=None,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device=None,
-        dtype=None,
+        device: DeviceLike | None = None,
+        dtype: dtypes.dtype | None = None,
     ):
         super().__init__()
         arguments = (
@@ -346,7 +374,9 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
+    def generate_square_subsequent_mask(
+        sz: int, device: DeviceLike | None = None, dtype: dtypes.dtype | None = None
+    ) -> Tensor:
         """Return a causal mask (sz, sz): -inf above the diagonal, 0 elsewhere.
 
         >>> jaxgrad.nn.Transformer.generate_square_subsequent_mask(2)
@@ -358,18 +388,18 @@ class Transformer(Module):
 
     def forward(
         self,
-        src,
-        tgt,
-        src_mask=None,
-        tgt_mask=None,
-        memory_mask=None,
-        src_key_padding_mask=None,
-        tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
         src_is_causal: bool | None = None,
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
-    ):
+    ) -> Tensor:
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")

@@ -73,7 +73,7 @@ class SGD(FusedOptimizer):
         for group in self.param_groups:
             group.setdefault("fused", False)  # in older versions None was not known
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.SGDUpdate:
         momentum = is_used(group["momentum"])
         return rules.SGDUpdate(
             momentum,

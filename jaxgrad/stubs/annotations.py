@@ -16,9 +16,11 @@ from .public_names import Homes
 HEADER = """\
 # Written by `jaxgrad stubs`; do not edit.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
-from builtins import str as _str, type as _type
+from builtins import slice as _slice, str as _str, type as _type
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Sequence, Sized, ValuesView
+from contextlib import AbstractContextManager
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
@@ -110,7 +112,9 @@ class Types:
         return kind.__name__
 
     def built_in(self, kind) -> str:
-        if kind in (slice, types.ModuleType, types.FunctionType):
+        if kind is slice:
+            return "_slice"
+        if kind in (types.ModuleType, types.FunctionType):
             return "Any"
         if kind in (list, set, frozenset, type, tuple, dict):
             return self.generic(kind, (typing.Any, ...) if kind is tuple else ())
@@ -138,7 +142,7 @@ class Types:
         if origin.__module__ not in ("builtins", "collections", "collections.abc"):
             return "Any"
         is_mapping = issubclass(origin, collections.abc.Mapping) and origin.__name__ != "Counter"
-        count = 2 if is_mapping else 1
+        count = 2 if is_mapping or origin is collections.abc.ItemsView else 1
         items = arguments or (typing.Any,) * count
         inner = ("..." if item is ... else self.text(item) for item in items)
         name = "_type" if origin is type else origin.__name__

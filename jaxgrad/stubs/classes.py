@@ -1,6 +1,7 @@
 """Classes as a stub declares them."""
 
 import ast
+import builtins
 import enum
 import functools
 import inspect
@@ -11,9 +12,11 @@ from collections.abc import Iterator
 
 from .. import ops
 from ..frontend.methods import LazyMethod
+from ..nn.function_layer import FunctionLayer
 from ..table import REQUIRED
 from .annotations import Types, is_generic
 from .functions import Functions, signature_of, tree_of
+from .layers import forward_line, option_kinds
 from .left_open import ADDED, ATTRIBUTES, BASES, SPECIAL
 from .operators import method_lines, schemas_of
 
@@ -26,6 +29,8 @@ class Class:
         known = ATTRIBUTES.get(name, {})
         self.known = {name: types_.spelled(text) for name, text in known.items()}
         self.parts = [kind]  # the class and its private bases
+        self.is_function = issubclass(kind, FunctionLayer) and kind.function is not None
+        self.options = option_kinds(kind, types_) if self.is_function else {}
         self.bases = list(dict.fromkeys(self.public_bases(kind)))
         self.members = {n: v for part in reversed(self.parts) for n, v in vars(part).items()}
 
@@ -59,7 +64,7 @@ class Class:
             f"{name}: {self.known.get(name, hint)}"
             for name, hint in self.attributes.items()
             if name not in self.members and not name.startswith("_")
-            if hint != "Any" or not self.is_attribute_of_base(name)
+            if self.is_annotated(name) or not self.is_attribute_of_base(name)
         ]
         lines += map(self.types.spelled, ADDED.get(self.name, ()))
         special = () if issubclass(self.kind, tuple) else SPECIAL
@@ -74,11 +79,11 @@ class Class:
         """What the code of the class assigns to `self`, and what the class annotates."""
         attributes = {}
         for part in reversed(self.parts):
-            attributes |= dict.fromkeys(assigned_in(part), "Any") | self.initial(part)
+            attributes = dict.fromkeys(assigned_in(part), "Any") | attributes | self.initial(part)
             hints = typing.get_type_hints(part)
             annotations = vars(part).get("__annotations__", {})
             attributes |= {name: self.types.text(hints[name]) for name in annotations}
-        return attributes
+        return attributes | self.options
 
     def initial(self, part) -> dict[str, str]:
         """The attributes that `__init__` alone assigns: a parameter, or a new object of a public
@@ -97,10 +102,9 @@ class Class:
                 continue
             if isinstance(value, ast.Name) and value.id in parameters:
                 initial[target] = functions.kind_of(parameters[value.id])
-            called = isinstance(value, ast.Call) and getattr(value.func, "id", None)
-            kind = constructor.__globals__.get(called)
-            if inspect.isclass(kind) and kind in self.types.homes.classes:
-                initial[target] = self.types.text(kind)
+            result = result_of_call(value, constructor.__globals__)
+            if result is not None and not self.types.is_hidden(result):
+                initial[target] = self.types.text(result)
         return initial
 
     def is_hidden(self, function) -> bool:
@@ -110,7 +114,11 @@ class Class:
         return any(map(self.types.is_hidden, [*hints, signature.return_annotation]))
 
     def member(self, name, value) -> list[str]:
-        functions, path = Functions(self.types), f"{self.path}.{name}"
+        functions, path = Functions(self.types, self.options), f"{self.path}.{name}"
+        if issubclass(self.kind, FunctionLayer) and name in ("function", "shown"):
+            return []
+        if value is FunctionLayer.forward and self.is_function:
+            return [forward_line(self.kind, self.types)]
         if isinstance(value, LazyMethod):
             value = getattr(self.kind, name)
         if hasattr(value, "operator"):
@@ -158,6 +166,9 @@ class Class:
         same = [parameter.name for parameter in base] == [p.name for p in overriding[: len(base)]]
         return not same or asked != [p.name for p in base if p.default is p.empty]
 
+    def is_annotated(self, name) -> bool:
+        return any(name in vars(part).get("__annotations__", {}) for part in self.parts)
+
     def is_attribute(self, kind, name) -> bool:
         """Whether a member of a public class is an attribute that can be set, at least in one of
         the public classes that are derived from it.
@@ -169,6 +180,8 @@ class Class:
     def is_attribute_of_base(self, name) -> bool:
         """Whether it is one in a public base, which says of what type."""
         for base in self.kind.__mro__[1:]:
+            if base not in self.parts and name in vars(base).get("__annotations__", {}):
+                return True
             is_hidden = name in vars(base) and not hasattr(base, name)
             if base not in self.types.homes.classes or is_hidden:
                 continue
@@ -217,6 +230,16 @@ def assignments_in(function) -> Iterator[tuple[str, ast.expr]]:
             is_changed = getattr(value, "id", None) in names
             if isinstance(target, ast.Attribute) and not is_changed:
                 yield target.attr, value
+
+
+def result_of_call(value, names):
+    """What a call of a class or of an annotated function returns, None for other expressions."""
+    called = isinstance(value, ast.Call) and getattr(value.func, "id", None)
+    function = names.get(called, vars(builtins).get(called))
+    if inspect.isfunction(function):
+        hint = signature_of(function).return_annotation
+        return None if hint is inspect.Signature.empty else hint
+    return function if inspect.isclass(function) else None
 
 
 def is_stored(node, kind) -> bool:

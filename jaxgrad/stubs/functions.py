@@ -14,8 +14,9 @@ from .left_open import PARAMETERS, RETURNS, SPECIAL
 class Functions:
     """Functions and methods as one stub declares them."""
 
-    def __init__(self, types_: Types):
+    def __init__(self, types_: Types, kinds: dict[str, str] | None = None):
         self.types = types_
+        self.kinds = kinds or {}  # of parameters that have no annotation
 
     def lines(self, name, function, path, decorators=(), is_method=False) -> list[str]:
         """The declaration of a function, or those of its overloads."""
@@ -73,6 +74,8 @@ class Functions:
     def kind_of(self, parameter) -> str:
         if parameter.annotation is not parameter.empty:
             hint = self.types.text(parameter.annotation)
+        elif parameter.name in self.kinds:
+            hint = self.kinds[parameter.name]
         elif parameter.kind is parameter.VAR_POSITIONAL and parameter.name != "size":
             hint = "Any"
         else:
@@ -83,13 +86,14 @@ class Functions:
         return f"{hint} | None" if is_open else hint
 
     def returned(self, function, signature, path) -> str:
-        module, _, name = path.rpartition(".")
+        name = path.rpartition(".")[2]
         if path in RETURNS:
             return self.types.spelled(RETURNS[path])
+        if is_context(function):
+            (held,) = typing.get_args(signature.return_annotation) or (typing.Any,)
+            return f"AbstractContextManager[{self.types.text(held)}]"
         if signature.return_annotation is not signature.empty:
             return self.types.text(signature.return_annotation)
-        if module == "jaxgrad.nn.functional":
-            return self.types.spelled("Tensor")
         return self.types.spelled(SPECIAL.get(name) or returned_by_code(function))
 
 
@@ -105,6 +109,12 @@ def signature_of(function):
         return inspect.signature(function, eval_str=True)
     except NameError:
         return inspect.signature(function)
+
+
+def is_context(function) -> bool:
+    """Whether a function is a generator that `contextlib.contextmanager` wraps."""
+    wrapped = getattr(function, "__wrapped__", None)
+    return inspect.isgeneratorfunction(wrapped) and not inspect.isgeneratorfunction(function)
 
 
 def default_text(default) -> str:

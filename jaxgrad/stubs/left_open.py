@@ -4,26 +4,21 @@ import types
 
 # parameters by name
 PARAMETERS = {
-    **dict.fromkeys(("input", "target", "input1", "input2", "x1", "x2", "tensor"), "Tensor"),
-    **dict.fromkeys(("anchor", "positive", "negative", "query", "key", "value"), "Tensor"),
-    **dict.fromkeys(("weight", "bias", "pos_weight", "running_mean", "running_var"), "Tensor"),
-    **dict.fromkeys(("func", "function", "closure"), "Callable[..., Any]"),
+    **dict.fromkeys(("input", "target", "x1", "x2", "tensor", "key", "value"), "Tensor"),
+    **dict.fromkeys(("weight", "bias", "running_mean", "running_var"), "Tensor"),
+    **dict.fromkeys(("func", "function"), "Callable[..., Any]"),
     **dict.fromkeys(("size", "kernel_size", "output_size"), "int | Sequence[int]"),
     **dict.fromkeys(("stride", "dilation", "output_padding"), "int | Sequence[int]"),
-    **dict.fromkeys(("size_average", "reduce"), "bool | None"),
     "padding": "int | Sequence[int] | str",
     "dtype": "dtype",
     "device": "device | str | int | None",
     "generator": "Generator | None",
     "fill_value": "Number",
-    "lr": "float | Tensor",
-    "parameters": "Iterable[Tensor]",
-    "params": "Iterable[Any]",
 }
 
 # results by path
 TRANSFORMS = (
-    *("grad", "value_and_grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "vmap"),
+    *("grad", "value_and_grad", "grad_and_value", "hessian", "jacfwd", "jacrev"),
     "functionalize",
 )
 METHODS_THAT_GIVE_TENSORS = (
@@ -34,7 +29,7 @@ METHODS_THAT_GIVE_TENSORS = (
 RETURNS = {
     **{f"jaxgrad.func.{name}": "Callable[..., Any]" for name in TRANSFORMS},
     **{f"jaxgrad.Tensor.{name}": "Tensor" for name in METHODS_THAT_GIVE_TENSORS},
-    **dict.fromkeys(("jaxgrad.from_jax", "jaxgrad.to_jax"), "Callable[..., Any]"),
+    "jaxgrad.to_jax": "Callable[..., Any]",
     **dict.fromkeys(("jaxgrad.dtype.to_complex", "jaxgrad.dtype.to_real"), "dtype"),
     "jaxgrad.Tensor.__iter__": "Iterator[Tensor]",
     "jaxgrad.Tensor.backward": "None",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import enum
+from collections.abc import Iterator
+from typing import Any
 
 from ...names.not_provided import names_of
 from ...tape import settings
@@ -45,14 +47,16 @@ def _enabled_in_context(_) -> tuple[SDPBackend, ...]:
     return _enabled.get()
 
 
-def enable(backend: SDPBackend, is_enabled: bool):
+def enable(backend: SDPBackend, is_enabled: bool) -> None:
     """Allow or forbid an implementation from now on."""
     others = [implementation for implementation in enabled() if implementation is not backend]
     _enabled.set((*others, backend) if is_enabled else tuple(others))
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends, set_priority: bool = False):
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
+) -> Iterator[dict[str, Any]]:
     """Let `scaled_dot_product_attention` use only these implementations within the context.
 
     backends: an `SDPBackend` or a list of them. set_priority: accepted; of several the fused

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from ... import ops
 from ...core import dtypes
+from ...core.device import DeviceLike
 from ...frontend import factories
 from ...tape.tensor import Tensor
 
@@ -67,22 +70,25 @@ class BlockMask:
 
     def __init__(
         self,
-        seq_lengths,
-        kv_num_blocks,
-        kv_indices,
-        full_kv_num_blocks,
-        full_kv_indices,
-        q_num_blocks,
-        q_indices,
-        full_q_num_blocks,
-        full_q_indices,
-        BLOCK_SIZE=(_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
-        mask_mod=noop_mask,
+        seq_lengths: tuple[int, int],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        q_num_blocks: Tensor | None,
+        q_indices: Tensor | None,
+        full_q_num_blocks: Tensor | None,
+        full_q_indices: Tensor | None,
+        BLOCK_SIZE: int | tuple[int, int] = (
+            _DEFAULT_SPARSE_BLOCK_SIZE,
+            _DEFAULT_SPARSE_BLOCK_SIZE,
+        ),
+        mask_mod: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] = noop_mask,
         *,
-        dq_write_order=None,
-        dq_write_order_full=None,
-        dq_kv_order=None,
-        dq_kv_order_spt=None,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: bool | None = None,
     ):
         if kv_indices.ndim < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -100,19 +106,19 @@ class BlockMask:
     @classmethod
     def from_kv_blocks(
         cls,
-        kv_num_blocks,
-        kv_indices,
-        full_kv_num_blocks=None,
-        full_kv_indices=None,
-        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
-        mask_mod=None,
-        seq_lengths=None,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+        mask_mod: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] | None = None,
+        seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
         *,
-        dq_write_order=None,
-        dq_write_order_full=None,
-        dq_kv_order=None,
-    ):
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | bool | None = None,
+    ) -> BlockMask:
         """Make a `BlockMask` of the blocks of keys that are listed for each block of queries.
 
         The arguments are those of `BlockMask`; mask_mod: every score counts by default.
@@ -168,7 +174,7 @@ class BlockMask:
             blocks = blocks + self.full_kv_num_blocks.sum()
         return 100 * (1 - blocks.item() * math.prod(self.BLOCK_SIZE) / self.numel())
 
-    def to_dense(self):
+    def to_dense(self) -> Tensor:
         """Return 1 for each block some of whose scores count and 0 for the others, int32, of shape
         (..., rows, columns).
         """
@@ -177,7 +183,7 @@ class BlockMask:
             some = some | _dense(self.full_kv_num_blocks, self.full_kv_indices)
         return some.to(dtypes.int32)
 
-    def to_string(self, grid_size=(20, 20), limit: int = 4) -> str:
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """Return a picture of the blocks: full where all of a cell's blocks are left, light where
         some are.
 
@@ -222,7 +228,7 @@ class BlockMask:
         lines = ",\n".join(f"    {name}={value}" for name, value in about.items())
         return f"{type(self).__name__}(\n{lines}\n)"
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> BlockMask:
         """Return the block mask of some batches, heads and blocks of queries, whose `mask_mod` is
         to be set: until then it raises RuntimeError. A number keeps its dimension, with size 1.
         """
@@ -271,7 +277,7 @@ class BlockMask:
         tensors = [getattr(self, name) for name in (*TENSORS, *ORDERS, "dq_kv_order_spt")]
         return (*lengths, *tensors, *size, self.mask_mod)
 
-    def to(self, device):
+    def to(self, device: DeviceLike) -> BlockMask:
         """Return the block mask with its tensors on a device. What `mask_mod` reads stays."""
         names = (*TENSORS, *ORDERS)
         moved = [None if (t := getattr(self, name)) is None else t.to(device) for name in names]
@@ -295,7 +301,7 @@ def _check_pair(which, count, indices):
         )
 
 
-def block_size(size) -> tuple[int, int]:
+def block_size(size: int | tuple[int, int]) -> tuple[int, int]:
     """The queries and keys of a block, of one number for both or of two."""
     rows, columns = (size, size) if isinstance(size, int) else size
     return rows, columns
@@ -304,7 +310,7 @@ def block_size(size) -> tuple[int, int]:
 # ---- lists of blocks
 
 
-def ordered(dense):
+def ordered(dense: Tensor) -> tuple[Tensor, Tensor]:
     """For each row of blocks, (..., rows, columns), the number of those that are left, and the
     numbers of all blocks, those first; int32.
     """
@@ -330,7 +336,15 @@ def _transposed(count, indices):
     return ordered(_dense(count, indices).transpose(-2, -1))
 
 
-def of_dense(some, full, size, mask_mod, lengths, asks_order=False, is_descending=True):
+def of_dense(
+    some: Tensor,
+    full: Tensor | None,
+    size: tuple[int, int],
+    mask_mod: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
+    lengths: tuple[int, int],
+    asks_order: bool = False,
+    is_descending: bool = True,
+) -> BlockMask:
     """The block mask of two dense masks of blocks: `some` marks the blocks with a score that
     counts, `full`, which may be None, those in which every score counts.
     """

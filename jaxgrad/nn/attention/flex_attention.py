@@ -117,7 +117,7 @@ def flex_attention(
     kernel_options: FlexKernelOptions | None = None,
     *,
     return_aux: AuxRequest | None = None,
-):
+) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, AuxOutput]:
     """Return `softmax(score_mod(query @ key.mT * scale)) @ value`.
 
     query: (B, Hq, L, E); key: (B, Hkv, S, E); value: (B, Hkv, S, V); the result is (B, Hq, L, V).

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ... import ops
 from ...core import dtypes
+from ...core.device import DeviceLike
 from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...frontend import factories
 from ...func import shared_function
@@ -26,7 +27,7 @@ _mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def and_masks(*mask_mods):
+def and_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
     """Return a mask that lets pass what all the `mask_mods` do, functions of the numbers of batch,
     head, query and key.
 
@@ -50,7 +51,7 @@ def and_masks(*mask_mods):
     return and_mask
 
 
-def or_masks(*mask_mods):
+def or_masks(*mask_mods: _mask_mod_signature) -> _mask_mod_signature:
     """Return a mask that lets pass what one of the `mask_mods` does, functions of the numbers of
     batch, head, query and key.
 
@@ -91,8 +92,13 @@ def _is_mask_mod(function) -> bool:
 
 @shows_users_frames
 def create_mask(
-    mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device=None
-):
+    mod_fn: Callable,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Return the mask of a function as a tensor of booleans, (B, H, Q_LEN, KV_LEN).
 
     mod_fn: a `mask_mod(batch, head, query, key)`, or a `score_mod(score, batch, head, query, key)`,
@@ -133,7 +139,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device=None,
+    device: DeviceLike | None = None,
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,

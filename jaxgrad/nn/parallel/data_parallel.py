@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from ...core.device import DeviceLike
 from ...names.missing import missing_in
 from ..module import Module
 
@@ -20,18 +22,29 @@ class DataParallel(Module):
     (['module.weight', 'module.bias'], torch.Size([3, 1]))
     """
 
-    def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[DeviceLike] | None = None,
+        output_device: DeviceLike | None = None,
+        dim: int = 0,
+    ):
         super().__init__()
         self.module, self.device_ids, self.dim = module, [], dim
 
-    def forward(self, *inputs, **kwargs):
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
         return self.module(*inputs, **kwargs)
 
 
 def data_parallel(
-    module: Module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None
-):
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[DeviceLike] | None = None,
+    output_device: DeviceLike | None = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
     """Call a module, on the device that it is on.
 
     inputs: its arguments, in a tuple, or one of them. module_kwargs: those by keyword. The others
@@ -59,7 +72,12 @@ def replicate(network: Module, devices: Sequence, detach: bool = False) -> list[
     return [network] * len(devices)
 
 
-def parallel_apply(modules: Sequence, inputs: Sequence, kwargs_tup=None, devices=None) -> list:
+def parallel_apply(
+    modules: Sequence,
+    inputs: Sequence,
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[DeviceLike] | None = None,
+) -> list:
     """Call modules, each with its arguments, and return the results.
 
     inputs: for each module its arguments, in a tuple, or one of them. kwargs_tup: those by keyword.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ... import ops
+from ...core.device import DeviceLike
 from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 
 
-def scatter(inputs, target_gpus: Sequence, dim: int = 0) -> list:
+def scatter(inputs: Any, target_gpus: Sequence, dim: int = 0) -> list:
     """Split the tensors in lists, tuples and dicts into a piece for each device.
 
     inputs: any value; what is no tensor goes to each device. target_gpus: the devices, as `to`
@@ -28,7 +30,7 @@ def scatter(inputs, target_gpus: Sequence, dim: int = 0) -> list:
     return [_like(inputs, piece) for piece in pieces]
 
 
-def gather(outputs: Sequence, target_device, dim: int = 0):
+def gather(outputs: Sequence, target_device: DeviceLike, dim: int = 0) -> Any:
     """Join the results of several devices on one: tensors, and lists, tuples and dicts of them.
 
     outputs: the results, of one structure. target_device: as `to` takes it, or None for that of the

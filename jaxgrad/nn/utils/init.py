@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from ...core.device import default_device
 from ...names.missing import missing_in
 from ..module import Module
 
 
-def skip_init(module_cls: type[Module], *args, **kwargs) -> Module:
+def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     """Return a module whose parameters have any values, without drawing random numbers.
 
     module_cls: a class of modules with an argument `device`; args, kwargs: its arguments. The

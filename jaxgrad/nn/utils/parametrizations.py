@@ -212,7 +212,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 class _SpectralNorm(Module):
     """A parametrization by a matrix over its largest singular value."""
 
-    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps=1e-12):
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ):
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
             raise IndexError(
@@ -253,7 +255,7 @@ class _SpectralNorm(Module):
         return value
 
 
-def check_iterations(count):
+def check_iterations(count: int) -> None:
     """Raise ValueError unless the number of power iterations is positive."""
     if count <= 0:
         raise ValueError(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import abc
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ...frontend import factories, random
 from ...functions.norm import norm
@@ -41,7 +42,7 @@ class BasePruningMethod(abc.ABC):
 
     _tensor_name: str
 
-    def __call__(self, module: Module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abc.abstractmethod
@@ -60,7 +61,12 @@ class BasePruningMethod(abc.ABC):
 
     @classmethod
     def apply(
-        cls, module: Module, name: str, *args, importance_scores: Tensor | None = None, **kwargs
+        cls,
+        module: Module,
+        name: str,
+        *args: Any,
+        importance_scores: Tensor | None = None,
+        **kwargs: Any,
     ) -> BasePruningMethod:
         """Prune the tensor of that name and return the hook that applies the mask.
 
@@ -165,7 +171,7 @@ class PruningContainer(BasePruningMethod):
     (2, 2)
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: BasePruningMethod):
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
         if len(args) == 1:
             self._tensor_name = args[0]._tensor_name
@@ -183,16 +189,16 @@ class PruningContainer(BasePruningMethod):
             )
         self._pruning_methods += (method,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[BasePruningMethod]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int) -> BasePruningMethod:
         return self._pruning_methods[idx]
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         method = self._pruning_methods[-1]
         part = self._part(method, t, default_mask)
         mask = default_mask.to(t.dtype, copy=True)
@@ -234,11 +240,11 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
     @classmethod
-    def apply(cls, module, name):
+    def apply(cls, module: Module, name: str) -> BasePruningMethod:
         return super().apply(module, name)
 
 
@@ -270,7 +276,7 @@ class _Unstructured(_Amount):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self.count(t.numel())
         mask = default_mask.clone()
         if count:
@@ -291,11 +297,11 @@ class RandomUnstructured(_Unstructured):
     1
     """
 
-    def scores(self, t):
+    def scores(self, t: Tensor) -> Tensor:
         return random.rand_like(t)
 
     @classmethod
-    def apply(cls, module, name, amount):
+    def apply(cls, module: Module, name: str, amount: int | float) -> BasePruningMethod:
         return super().apply(module, name, amount=amount)
 
 
@@ -309,11 +315,13 @@ class L1Unstructured(_Unstructured):
     tensor([1., -0., 2.])
     """
 
-    def scores(self, t):
+    def scores(self, t: Tensor) -> Tensor:
         return t.abs()
 
     @classmethod
-    def apply(cls, module, name, amount, importance_scores=None):
+    def apply(
+        cls, module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None
+    ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -322,7 +330,7 @@ class _Structured(_Amount):
 
     PRUNING_TYPE = "structured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if t.ndim <= 1:
             raise ValueError(
                 "Structured pruning can only be applied to multidimensional tensors. Found tensor "
@@ -358,11 +366,13 @@ class RandomStructured(_Structured):
         super().__init__(amount)
         self.dim = dim
 
-    def scores(self, t):
+    def scores(self, t: Tensor) -> Tensor:
         return random.rand(t.shape[self.dim], device=t.device)
 
     @classmethod
-    def apply(cls, module, name, amount, dim=-1):
+    def apply(
+        cls, module: Module, name: str, amount: int | float, dim: int = -1
+    ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, dim=dim)
 
 
@@ -377,16 +387,24 @@ class LnStructured(_Structured):
             [3., 4.]])
     """
 
-    def __init__(self, amount: float, n, dim: int = -1):
+    def __init__(self, amount: float, n: float | str, dim: int = -1):
         super().__init__(amount)
         self.n, self.dim = n, dim
 
-    def scores(self, t):
+    def scores(self, t: Tensor) -> Tensor:
         kept = range(t.ndim)[self.dim]
         return norm(t, p=self.n, dim=[dim for dim in range(t.ndim) if dim != kept])
 
     @classmethod
-    def apply(cls, module, name, amount, n, dim, importance_scores=None):
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        amount: int | float,
+        n: float | str,
+        dim: int,
+        importance_scores: Tensor | None = None,
+    ) -> BasePruningMethod:
         return super().apply(
             module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores
         )
@@ -407,7 +425,7 @@ class CustomFromMask(BasePruningMethod):
     def __init__(self, mask: Tensor):
         self.mask = mask
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"default_mask shape {default_mask.shape} must match self.mask shape "
@@ -416,7 +434,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
     @classmethod
-    def apply(cls, module, name, mask):
+    def apply(cls, module: Module, name: str, mask: Tensor) -> BasePruningMethod:
         return super().apply(module, name, mask=mask)
 
 
@@ -479,7 +497,7 @@ def ln_structured(
     module: Module,
     name: str,
     amount: float,
-    n,
+    n: float | str,
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> Module:
@@ -513,7 +531,7 @@ def global_unstructured(
     parameters: Iterable[tuple[Module, str]],
     pruning_method: type[BasePruningMethod],
     importance_scores: dict | None = None,
-    **kwargs,
+    **kwargs: Any,
 ) -> None:
     """Prune several parameters as if they were one vector.
 

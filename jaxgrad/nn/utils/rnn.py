@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class PackedSequence(_PackedSequence):
             data, batch_sizes = data
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args, **kwargs) -> PackedSequence:
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Convert `data` as `Tensor.to` does, and move the indices to its device.
 
         Returns the sequence itself where nothing changes.
@@ -58,11 +58,11 @@ class PackedSequence(_PackedSequence):
         indices = (_bound(order, lambda t: t.to(data.device)) for order in self[2:])
         return type(self)(data, self.batch_sizes, *indices)
 
-    def cuda(self, *args, **kwargs) -> PackedSequence:
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Move to a GPU, by default the current one."""
         return self.to(self.data.cuda(*args, **kwargs).device)
 
-    def cpu(self, *args, **kwargs) -> PackedSequence:
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """Move to the CPU."""
         return self.to(device="cpu")
 
@@ -136,7 +136,10 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 @shows_users_frames
 def pack_padded_sequence(
-    input: Tensor, lengths, batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor,
+    lengths: Tensor | Sequence[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
 ) -> PackedSequence:
     """Return padded sequences without their padding, which gets no gradient.
 
@@ -215,7 +218,10 @@ def batch_of(sequence: PackedSequence) -> int:
 
 @shows_users_frames
 def pad_sequence(
-    sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    sequences: Sequence[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
 ) -> Tensor:
     """Return sequences of different lengths as one tensor, with padding after each.
 
@@ -257,7 +263,9 @@ def pad_sequence(
 
 
 @shows_users_frames
-def unpad_sequence(padded_sequences: Tensor, lengths, batch_first: bool = False) -> list[Tensor]:
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False
+) -> list[Tensor]:
     """Return each padded sequence without its padding.
 
     padded_sequences: (steps, batch, ...), or (batch, steps, ...) with `batch_first`. lengths: a
@@ -275,7 +283,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths, batch_first: bool = False)
 
 
 @shows_users_frames
-def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Return a list of sequences of different lengths packed.
 
     sequences: tensors (length, ...) that differ in their lengths only, the longest first.

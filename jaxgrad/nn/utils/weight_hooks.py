@@ -5,11 +5,13 @@ call. `parametrizations` has the newer forms.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
 from ...functions.norm import norm_except_dim
 from ...functions.normalization import _weight_norm
+from ...tape.tensor import Tensor
 from .. import functional
 from ..module import Module
 from ..parameter import Parameter
@@ -27,7 +29,7 @@ def hooks_of(module: Module, kind: type, name: str) -> list[int]:
     return [number for number, hook in pre_hooks if isinstance(hook, kind) and hook.name == name]
 
 
-def pop_hook(module: Module, kind: type, name: str, what: str):
+def pop_hook(module: Module, kind: type, name: str, what: str) -> Any:
     """Remove and return the pre-hook of a kind. Raises ValueError if there is none."""
     for number in hooks_of(module, kind, name):
         return module._forward_pre_hooks.pop(number).function
@@ -45,11 +47,11 @@ class WeightNorm:
     def __init__(self, name: str, dim: int | None):
         self.name, self.dim = name, -1 if dim is None else dim
 
-    def compute_weight(self, module: Module):
+    def compute_weight(self, module: Module) -> Tensor:
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
         return _weight_norm(v, g, self.dim)
 
-    def __call__(self, module: Module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
@@ -111,7 +113,7 @@ class SpectralNorm:
         self.name, self.dim, self.eps = name, dim, eps
         self.n_power_iterations = n_power_iterations
 
-    def compute_weight(self, module: Module, do_power_iteration: bool):
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
         weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
         matrix = as_matrix(weight, self.dim)
         if do_power_iteration:
@@ -123,16 +125,29 @@ class SpectralNorm:
                 u, v = u.clone(), v.clone()
         return weight / ops.dot(u, ops.mv(matrix, v))
 
-    def __call__(self, module: Module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
-    def save_version(self, module, state_dict, prefix, local_metadata):
+    def save_version(
+        self,
+        module: Module,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+    ) -> None:
         """Note the version in the metadata of a state dict."""
         local_metadata.setdefault("spectral_norm", {})[f"{self.name}.version"] = self._version
 
     def load_older(
-        self, module, state_dict, prefix, local_metadata, strict, missing_keys, *unexpected
-    ):
+        self,
+        module: Module,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        *unexpected: list[str],
+    ) -> None:
         """Compute the vector `v`, which state dicts before version 1 have not, from the weight."""
         version = local_metadata.get("spectral_norm", {}).get(f"{self.name}.version")
         key = prefix + self.name
