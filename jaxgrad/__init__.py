@@ -17,7 +17,7 @@ from math import pi as pi
 if importlib.util.find_spec("jaxgrad.rules") is None:
     raise ImportError("this checkout of jaxgrad is not installed: run pip install -e . in it")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 from .core.supported_jax import warn_of_others as _warn_of_other_jax
 
