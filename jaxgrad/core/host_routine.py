@@ -115,7 +115,7 @@ def _steps_of(block) -> tuple[dict, list[Step], list[int]]:
 
 def _joined(calls: list[Call], inner, wanted):
     """The inputs of the blocks of calls, what they know, their steps, and the numbers of wanted
-    results. Inputs, which are not `own` results, have the first numbers.
+    results. Inputs, which are not `inner` results, have the first numbers.
     """
     inputs: dict[tuple, int] = {}
     for call in calls:

@@ -357,7 +357,7 @@ class StateWalk(Walk):
         return contents
 
     def take_members(self, module, name, attributes: dict):
-        """Take snapshots of the members of a module. own: its attributes."""
+        """Take snapshots of the members of a module. attributes: of the module."""
         for group, kind in MEMBERS.items():
             if isinstance(attributes.get(group), dict):
                 self.snapshots.take(module, name, kind)
