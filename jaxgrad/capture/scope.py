@@ -51,9 +51,9 @@ from ..tape.tensor import (
 from .captured import CapturedTensor, TensorInput
 from .errors import ReadsTangent
 from .graph_input import number_reads
-from .guards import GradSource, HandleSource, TensorSource
 from .joined_memory import is_joined, join
 from .scope_inputs import ScopeInputs, ScopeMemory
+from .sources import GradSource, HandleSource, TensorSource
 
 
 class CaptureScope(ScopeMemory, ScopeInputs):

@@ -19,9 +19,6 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .argument_containers import ArgumentContainers
 from .graph_input import ArgumentInput, argument_of
-from .guards import (
-    ArgumentSource,
-)
 from .joined_effects import JoinedOutput, joined_after_errors
 from .joined_memory import released
 from .observation import Observation, changed_numbers
@@ -31,6 +28,7 @@ from .pullback import Pullback
 from .reachable import refuse_numbers
 from .scope import CaptureScope
 from .side_effects import AttributeEffect, SettingEffect, StateEffect
+from .sources import ArgumentSource
 from .trace import Modes, Trace, TracedArguments, TraceGuards
 
 

@@ -22,7 +22,6 @@ from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import hide_frames
 from ..late import LateModule
 from ..state.objects import exact
-from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor
 from ..tape.drawn_array import DrawnArray
@@ -65,14 +64,15 @@ def is_foreign(args) -> bool:
     return not (hasattr(args[-1], "__torch_function__") or is_of_pytorch(args[-1]))
 
 
-def operator(name: str, find):
+def operator(name: str, find, write):
     """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
     binds as a method.
 
-    `find(name)` returns the operator on JAX values; the first call calls it. In a special method
-    `is_protocol` is True (ops/documentation.py).
+    `find(name)` returns the operator on JAX values; the first call calls it. `write(name, call,
+    leaves, out)` writes results into tensors. In a special method `is_protocol` is True
+    (ops/documentation.py).
     """
-    operator = Operator(name, find)
+    operator = Operator(name, find, write)
     plan_of, number_call, is_protocol = operator.plans.get, operator.number_call, False
     general_call = operator.general_call  # of a method one of its own, which `number_call` has not
 
@@ -116,9 +116,9 @@ def operator(name: str, find):
 class Operator:
     """An operator's plans, and its general call, which makes new ones."""
 
-    def __init__(self, name: str, find):
+    def __init__(self, name: str, find, write):
         self.name = name
-        self._find = find
+        self._find, self._write = find, write
         self.plans = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
         # those whose result is the first argument itself
         self.identities = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
@@ -221,7 +221,7 @@ class Operator:
             raise TypeError(
                 f"{self.name}(): out= takes a tensor, and one of the inputs must be one"
             )
-        return inplace_check.write_into(self.name, call, leaves, out)
+        return self._write(self.name, call, leaves, out)
 
     def bind(self, args, kwargs):
         """The `Call` for arguments, and its leaves; (None, None) if no argument is a tensor."""

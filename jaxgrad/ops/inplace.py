@@ -10,7 +10,7 @@ from ..core import view_ops
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
-from ..storage.inplace_check import fits, overwrite, permit, unexpanded
+from ..storage.inplace_check import fits, overwrite, permit, unexpanded, write_into
 from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
@@ -28,7 +28,7 @@ def operator_of(name: str, library):
     """The operator of a library on tensors, or its in-place form for a name such as `add_`."""
     functional = library.functional(name)
     if functional is None:
-        return operator(name, library.find)
+        return operator(name, library.find, write_into)
     return inplace_operator(name, functional, library.find)
 
 
@@ -76,7 +76,7 @@ class InPlace(Operator):
     """
 
     def __init__(self, name, functional, find):
-        super().__init__(functional, find)
+        super().__init__(functional, find, write_into)
         self.written_as = name
         self.fitting: dict[tuple, object] = {}
 
