@@ -21,12 +21,12 @@ def matrix(torch, dtype="float64"):
 
 
 @as_torch
-def test_signatures_of_further_optimizers(torch):
+def test_signatures_of_adaptive_optimizers(torch):
     return {name: parameters(getattr(torch.optim, name)) for name in NAMES}
 
 
 @as_torch
-def test_errors_of_options_of_further_optimizers(torch):
+def test_errors_of_options_of_adaptive_optimizers(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     calls = [
         lambda: optim.Adadelta([x], rho=1.5),
@@ -70,7 +70,7 @@ def stepped(torch, name, begin, gradients, state=None):
 
 @pytest.mark.slow
 @as_torch(precision=1e-9)
-def test_state_dicts_of_further_optimizers_go_on(torch):
+def test_state_dicts_of_adaptive_optimizers_go_on(torch):
     results = {}
     for name in NAMES:
         # loaded into 64 bits, PyTorch's ASGD still rounds its rate to 32
@@ -113,7 +113,7 @@ def test_state_of_complex_parameters_is_loaded(torch):
 
 
 @as_torch
-def test_arguments_that_further_optimizers_refuse(torch):
+def test_arguments_that_adaptive_optimizers_refuse(torch):
     errors = []
     for name in ("Adafactor", "Muon"):
         x = torch.ones(2, 2, dtype=torch.complex64, requires_grad=True)
@@ -147,7 +147,7 @@ def after_steps(torch, name, begin, count):
 
 @pytest.mark.slow
 @as_torch(precision=1e-9)
-def test_derivatives_through_a_step_of_further_optimizers(torch):
+def test_derivatives_through_a_step_of_adaptive_optimizers(torch):
     results, usual = {}, torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)  # otherwise PyTorch's state has 32 bits here
     for name in DIFFERENTIABLE:
