@@ -7,7 +7,7 @@ import os
 import secrets
 
 import pytest
-from capture import test_shared_state
+from compiled import test_shared_state
 from helpers import interrupts
 
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
