@@ -41,10 +41,10 @@ from ..tape.tensor import (
     wrap,
 )
 from .graph_input import GraphInput
-from .guards import TensorGuard, kind_of_history
+from .guards import GradSource, TensorGuard, kind_of_history
 from .known_numbers import PinnedNumbers
 from .places import PlaceSource
-from .sources import ArgumentSource, GradSource, HandleSource, TensorSource
+from .sources import ArgumentSource, HandleSource, TensorSource
 
 
 class HeldSource(ArgumentSource):

@@ -283,6 +283,17 @@ def _shown(key) -> str:
 # ---- guards of captured tensors
 
 
+class GradSource(TensorSource):
+    """The `.grad` of another captured tensor. owner: its number."""
+
+    def __init__(self, owner: int):
+        self.owner = owner
+
+    def find(self, leaves, tensors):
+        leaf = tensors[self.owner]._leaf
+        return None if leaf is None else leaf.grad
+
+
 class TensorGuard(Guard):
     """The guard on a captured tensor; `check` finds the tensor and appends it to `tensors`.
 

@@ -51,9 +51,10 @@ from ..tape.tensor import (
 from .captured import CapturedTensor, TensorInput
 from .errors import ReadsTangent
 from .graph_input import number_reads
+from .guards import GradSource
 from .joined_memory import is_joined, join
 from .scope_inputs import ScopeInputs, ScopeMemory
-from .sources import GradSource, HandleSource, TensorSource
+from .sources import HandleSource, TensorSource
 
 
 class CaptureScope(ScopeMemory, ScopeInputs):

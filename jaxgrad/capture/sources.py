@@ -35,14 +35,3 @@ class HandleSource(TensorSource):
 
     def find(self, leaves, tensors):
         return self.reference()
-
-
-class GradSource(TensorSource):
-    """The `.grad` of another captured tensor. owner: its number."""
-
-    def __init__(self, owner: int):
-        self.owner = owner
-
-    def find(self, leaves, tensors):
-        leaf = tensors[self.owner]._leaf
-        return None if leaf is None else leaf.grad
