@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs/architecture.md").read_text()
 ANSWERS = re.findall(r"^\| ([A-Z][^|]*\?) \| (.*) \|$", PAGE, re.MULTILINE)
 CODE, FILE = re.compile(r"`([^`]+)`"), re.compile(r"[\w./]+\.(?:py|yml|yaml)")

@@ -13,7 +13,7 @@ from benchmarks import walk
 
 pytestmark = pytest.mark.checkout
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 # From the ground up: a module imports from its own layer and from the layers before it.
 LAYERS = (
