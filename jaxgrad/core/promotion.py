@@ -169,7 +169,8 @@ def _as_integer(value, dtype):
     these do not hold become what processors with SSE, and so PyTorch, make of them: most the least
     integer. XLA would give the nearest integer that `dtype` holds.
     """
-    value = lax.convert_element_type(value, jnp.promote_types(value.dtype, jnp.float32))
+    wide = jnp.float64 if value.dtype == jnp.float64 else jnp.float32  # 8 bits promote to nothing
+    value = lax.convert_element_type(value, wide)
     is_wide = dtype in (dtypes.int64, dtypes.uint64)
     is_wide = is_wide or (dtype is dtypes.uint8 and value.dtype == jnp.float64)
     bits = 64 if is_wide and jax.config.jax_enable_x64 else 32
