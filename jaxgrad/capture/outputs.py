@@ -80,11 +80,12 @@ class Outputs:
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
         else:
-            take, avals, tracked, marks, roots = self.plain
-            if nodes:
-                places = zip(marks, roots, strict=True)
-                marks = [mark if root is None else nodes[root] for mark, root in places]
-            created = wrap_all(take(arrays), avals, tracked, marks, [root or 0 for root in roots])
+            take, avals, tracked, marks, output_nrs, rooted = self.plain
+            if rooted:
+                marks = [*marks]
+                for place, root in rooted:
+                    marks[place] = nodes[root]
+            created = wrap_all(take(arrays), avals, tracked, marks, output_nrs)
         if escaped:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
@@ -107,17 +108,16 @@ class Outputs:
     @cached_property
     def plain(self):
         """If all created tensors are plain, the arguments of `wrap` for them: a function that gives
-        their arrays, then their abstract values, whether they are tracked, their marks, and their
-        numbers among the outputs with a history.
+        their arrays, then their abstract values, whether they are tracked, their marks in place of
+        nodes, and their output numbers; and the places and roots of those that have a history.
         """
-        if not all(output.is_plain for output in self.created):
+        created = self.created
+        if not all(output.is_plain for output in created):
             return None
-        of = [
-            (output.output, output.aval, output.tracked, output.mark, output.root)
-            for output in self.created
-        ]
+        of = [(o.output, o.aval, o.tracked, o.mark, o.root or 0) for o in created]
         outputs, *rest = zip(*of, strict=True) if of else [()] * 5
-        return getter(outputs), *rest
+        rooted = [(place, o.root) for place, o in enumerate(created) if o.root is not None]
+        return getter(outputs), *rest, rooted
 
     @cached_property
     def tensor_effects(self) -> TensorEffects:

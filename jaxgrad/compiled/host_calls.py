@@ -16,8 +16,7 @@ from ..capture.graph_input import GeneratorInput
 from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
 from ..core.host_kernel import has_one_cpu
-from ..core.host_values import HostValues, owned_apart, values_or_array
-from ..core.pending import Pending
+from ..core.host_values import pending_results, values_or_array
 from ..late import LateModule
 from .placement import is_on_mesh
 
@@ -58,9 +57,6 @@ def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
         and not any(map(is_on_mesh, tensors))
     )
     return HostCalls(jaxpr, outputs, compiling.trace.constants) if may_run else None
-
-
-_new = object.__new__
 
 
 class HostCalls:
@@ -144,14 +140,7 @@ class HostCalls:
         ]
         with numpy.errstate(all="ignore"):
             results = self.function(*operands, *self.constants)
-        outcome = []
-        arrays = map(HostValues, owned_apart(results, self.dtypes_of_results))
-        for values, aval in zip(arrays, self.avals, strict=True):
-            # `deferred.pending` inlined
-            result = _new(Pending)
-            result.array, result.aval, result.stretch = None, aval, values
-            outcome.append(result)
-        return outcome
+        return pending_results(results, self.dtypes_of_results, self.avals)
 
 
 def compilation(compiling, leaves):

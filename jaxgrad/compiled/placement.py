@@ -152,18 +152,31 @@ raw = operator.attrgetter("_raw")
 
 def wrap_all(arrays, avals, tracked, nodes, output_nrs) -> list[Tensor]:
     """Tensors of new arrays, in less time than `wrap` takes for each."""
-    kinds = {*map(type, arrays)}
-    is_seen = interception.created is not None
-    if is_seen or any(issubclass(kind, jax.core.Tracer) for kind in kinds):
+    are_concrete = _concrete.issuperset(map(type, arrays)) or _are_concrete(arrays)
+    if interception.created is not None or not are_concrete:
         return [*map(wrap, arrays, avals, tracked, nodes, output_nrs)]
     wrapped = []
     columns = arrays, avals, tracked, nodes, output_nrs
     for array, aval, is_tracked, node, output_nr in zip(*columns, strict=True):
-        tensor = object.__new__(Tensor)
+        tensor = _new(Tensor)
         tensor._raw, tensor._aval, tensor._tracked, tensor._node = array, aval, is_tracked, node
         tensor._nr, tensor._leaf, tensor._alias, tensor._counter = output_nr, None, None, None
         wrapped.append(tensor)
     return wrapped
+
+
+_new = object.__new__
+
+# the classes of arrays that have come up and are no tracers: to ask JAX's classes takes 1 us
+_concrete: set[type] = {Pending}
+
+
+def _are_concrete(arrays) -> bool:
+    """Whether no array is a tracer."""
+    kinds = {*map(type, arrays)}
+    are_concrete = not any(issubclass(kind, jax.core.Tracer) for kind in kinds)
+    _concrete.update(kinds if are_concrete else ())
+    return are_concrete
 
 
 def held_on_host(tensor: Tensor):

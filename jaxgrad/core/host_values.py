@@ -115,3 +115,20 @@ def owned_apart(results, dtypes) -> list[numpy.ndarray]:
         owners.add(owner)
         arrays.append(result)
     return arrays
+
+
+def pending_results(results, dtypes, avals) -> list[Pending]:
+    """Results of the host executor as values of new tensors, with these abstract values."""
+    pending = []
+    for values, aval in zip(owned_apart(results, dtypes), avals, strict=True):
+        # the constructors inlined
+        values.flags.writeable = False
+        held = _new(HostValues)
+        held.values, held.is_taken = values, False
+        result = _new(Pending)
+        result.array, result.aval, result.stretch = None, aval, held
+        pending.append(result)
+    return pending
+
+
+_new = object.__new__
