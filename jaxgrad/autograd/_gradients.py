@@ -289,3 +289,7 @@ class _BackwardMethod:
 def install():
     """Give tensors the method."""
     Tensor.backward = _BackwardMethod.backward
+
+
+# where users find them
+backward.__module__ = grad.__module__ = "jaxgrad.autograd"
