@@ -122,12 +122,11 @@ class Trace:
         return self.arguments.name
 
     def has_expired(self) -> bool:
-        """Whether a tensor that it needs is gone, an object among its arguments, or a hook that it
-        runs.
+        """Whether an object that it needs is gone: a tensor, an argument, a hook, or an object that
+        must be in its place.
         """
-        return self.arguments.has_expired() or any(
-            captured.has_expired() for captured in self.captured
-        )
+        parts = self.arguments, *self.captured, *self.guards
+        return any(part.has_expired() for part in parts)
 
 
 class TraceGuards:

@@ -23,6 +23,10 @@ class Guard:
     __slots__ = ()
     is_performed = False  # whether a check of it draws, and so belongs to a call
 
+    def has_expired(self) -> bool:
+        """Whether it can never hold again."""
+        return False
+
     def check(self, *call) -> bool:
         """Whether it holds."""
         raise NotImplementedError(f"{type(self).__name__}.check")
@@ -62,7 +66,8 @@ class StateGuard(Guard):
         wanted = before if names is None else names
         bound = [name for name in wanted if name in before and name not in ignores]
         self.absent = frozenset(wanted) - before.keys()
-        self.weak = {name: weakref.ref(before[name]) for name in bound if _is_weak(before[name])}
+        weak = [name for name in bound if _is_weak(before[name], holder.has_elements)]
+        self.weak = {name: weakref.ref(before[name]) for name in weak}
         self.strong = {name: before[name] for name in bound if name not in self.weak}
         self.read_weak, self.read_strong = getter(self.weak), getter(self.strong)
         self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
@@ -88,6 +93,10 @@ class StateGuard(Guard):
             all(map(operator.is_, values, self.values))
             or all(map(is_same_plain_value, values, self.values))
         )
+
+    def has_expired(self) -> bool:
+        """Whether an object is gone that must be in its place."""
+        return None in map(_call, self.references)
 
     def objects(self) -> list:
         """The objects that must be in their places, including those in unchangeable values."""
@@ -162,10 +171,14 @@ def getter(names):
     return operator.itemgetter(*names)
 
 
-def _is_weak(value) -> bool:
-    """Whether a guard refers weakly to a value: instances may hold much memory."""
+def _is_weak(value, is_element: bool) -> bool:
+    """Whether a guard refers weakly to a value: instances may hold much memory, and so may the
+    closures of functions that come and go as elements of containers.
+    """
     kind = type(value)  # isinstance would ask a proxy for its object, which may be gone
-    if issubclass(kind, type | types.FunctionType | types.ModuleType):
+    if issubclass(kind, types.FunctionType):
+        return is_element and value.__closure__ is not None
+    if issubclass(kind, type | types.ModuleType):
         return False
     return kind.__weakrefoffset__ != 0  # negative from Python 3.12 on
 

@@ -40,6 +40,7 @@ class Holder:
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
+    has_elements = False  # whether it is a container, whose elements come and go
     suffix = ".{}"  # what leads from the object to what a name is bound to, in code
 
     def __init__(self, target, name: str):
@@ -276,7 +277,7 @@ _ADDED = (
 class DictHolder(Holder):
     """The items of a dict."""
 
-    is_ordered, suffix = True, "[{!r}]"
+    is_ordered, has_elements, suffix = True, True, "[{!r}]"
 
     # past what subclasses do when an item is read or set; an OrderedDict keeps its order elsewhere
     mapping = staticmethod(own_items)
@@ -300,7 +301,7 @@ class ProxyHolder(DictHolder):
 class GlobalsHolder(DictHolder):
     """The globals of a module."""
 
-    suffix = ".{}"
+    has_elements, suffix = False, ".{}"
 
     def contents(self, target):
         # without what Python adds where it warns
@@ -310,7 +311,7 @@ class GlobalsHolder(DictHolder):
 class SequenceHolder(Holder):
     """The elements of a list or a deque."""
 
-    is_sequence = True
+    is_sequence = has_elements = True
     suffix = "[{}]"
 
     def contents(self, target):
