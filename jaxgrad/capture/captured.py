@@ -40,11 +40,10 @@ from ..tape.tensor import (
     state_of,
     wrap,
 )
-from .graph_input import GraphInput
+from .graph_input import ArgumentSource, GraphInput, HandleSource, TensorSource
 from .guards import GradSource, TensorGuard, kind_of_history
 from .known_numbers import PinnedNumbers
 from .places import PlaceSource
-from .sources import ArgumentSource, HandleSource, TensorSource
 
 
 class HeldSource(ArgumentSource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections import Counter
 from collections.abc import Hashable
 
@@ -11,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.aval import aval_of, is_key, types_of_trace
-from ..tape import mode
+from ..tape import mode, pytree
+from ..tape.tensor import Tensor
 
 
 class GraphInput:
@@ -180,3 +182,79 @@ def random_words(state, number):
 def seen_input(value):
     """The abstract value of an input that is no captured tensor; a type for numbers and keys."""
     return aval_of(value) if hasattr(value, "shape") and not is_key(value) else type(value)
+
+
+# ---- the Python numbers among the arguments that become inputs
+
+NUMBERS = (int, float)
+
+
+class VaryingNumbers:
+    """The Python numbers among the arguments of one structure.
+
+    `varying`: the positions of those that have had several values; they are inputs of the program.
+    """
+
+    def __init__(self, static, leaves, structure):
+        args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
+        chosen = args, kwargs
+        if static is not None:
+            chosen = [argument_at(args, kwargs, key) for key in static]
+        fixed = set(pytree.flatten(chosen)[0])
+        self.first = {
+            i: leaf for i, leaf in enumerate(leaves) if type(leaf) in NUMBERS and i not in fixed
+        }
+        self.varying = frozenset()
+
+    def update(self, leaves):
+        known = [(i, leaves[i], first) for i, first in self.first.items()]
+        self.varying |= {i for i, leaf, first in known if type(leaf) in NUMBERS and leaf != first}
+
+    def give_up(self, positions) -> bool:
+        """Make the numbers at these positions constants again; whether there were any."""
+        constants = self.varying.intersection(positions)
+        self.varying -= constants
+        for position in constants:
+            # for good: the function needed the value, and would again
+            del self.first[position]
+        return bool(constants)
+
+
+def argument_at(args, kwargs, key):
+    """An argument by position or name; None where the call does not give it."""
+    if isinstance(key, str):
+        return kwargs.get(key)
+    return args[key] if key < len(args) else None
+
+
+# ---- where a later call finds a captured tensor
+
+
+class TensorSource:
+    """Finds a captured tensor in a later call."""
+
+    def find(self, leaves, tensors) -> Tensor | None:
+        """The tensor, given the arguments and the captured tensors found before it."""
+        raise NotImplementedError(f"{type(self).__name__}.find")
+
+
+class ArgumentSource(TensorSource):
+    """An argument, by its position among the leaves."""
+
+    def __init__(self, position: int):
+        self.position = position
+
+    def find(self, leaves, tensors):
+        return leaves[self.position]
+
+
+class HandleSource(TensorSource):
+    """A tensor that the function reaches by closure, attribute or global: the handle itself, for as
+    long as it is referenced elsewhere.
+    """
+
+    def __init__(self, tensor: Tensor):
+        self.reference = weakref.ref(tensor)
+
+    def find(self, leaves, tensors):
+        return self.reference()

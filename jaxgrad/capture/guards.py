@@ -32,8 +32,7 @@ from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, grad_of, held
-from .sources import TensorSource
-from .varying_numbers import VaryingNumbers
+from .graph_input import TensorSource, VaryingNumbers
 
 # inlined: the accessors of tape/tensor.py
 

@@ -28,8 +28,8 @@ from ..tape.tensor import (
     wrap,
 )
 from .captured import TensorInput
+from .graph_input import TensorSource
 from .guards import SeparateMemory
-from .sources import TensorSource
 
 # what a program gets in the place of the array of a joined tensor, which it does not read
 PLACEHOLDER = np.zeros((), np.bool_)

@@ -16,7 +16,7 @@ from ..state.objects import is_same_plain_value, own_dict, slot_values, slots_of
 from ..tape import pytree
 from ..tape.symbolic_number import fits
 from ..tape.tensor import Tensor, abstract_value
-from .sources import TensorSource
+from .graph_input import TensorSource
 
 
 class PlaceSource(TensorSource):

@@ -50,11 +50,10 @@ from ..tape.tensor import (
 )
 from .captured import CapturedTensor, TensorInput
 from .errors import ReadsTangent
-from .graph_input import number_reads
+from .graph_input import HandleSource, TensorSource, number_reads
 from .guards import GradSource
 from .joined_memory import is_joined, join
 from .scope_inputs import ScopeInputs, ScopeMemory
-from .sources import HandleSource, TensorSource
 
 
 class CaptureScope(ScopeMemory, ScopeInputs):

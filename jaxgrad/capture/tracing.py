@@ -18,7 +18,7 @@ from ..tape import settings
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .argument_containers import ArgumentContainers
-from .graph_input import ArgumentInput, argument_of
+from .graph_input import ArgumentInput, ArgumentSource, argument_of
 from .joined_effects import JoinedOutput, joined_after_errors
 from .joined_memory import released
 from .observation import Observation, changed_numbers
@@ -28,7 +28,6 @@ from .pullback import Pullback
 from .reachable import refuse_numbers
 from .scope import CaptureScope
 from .side_effects import AttributeEffect, SettingEffect, StateEffect
-from .sources import ArgumentSource
 from .trace import Modes, Trace, TracedArguments, TraceGuards
 
 

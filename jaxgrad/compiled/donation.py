@@ -8,7 +8,7 @@ import operator
 import jax
 import numpy
 
-from ..capture.varying_numbers import argument_at
+from ..capture.graph_input import argument_at
 from ..core.aval import has_numbers
 from ..core.reference_counts import Held
 from ..tape import pytree

@@ -15,13 +15,12 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..capture.captured import CapturedTensor, TensorInput, outside_aval
-from ..capture.graph_input import ArgumentInput, GraphInput
+from ..capture.graph_input import ArgumentInput, ArgumentSource, GraphInput
 from ..capture.guards import SeparateMemory
 from ..capture.outputs import OutputSpec
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, TensorEffect
-from ..capture.sources import ArgumentSource
 from ..capture.tracing import Tracing
 from ..compiled.executable import Executable
 from ..compiled.partition import depending
