@@ -87,23 +87,23 @@ def placeholders() -> dict[str, list[str]]:
     return {module: names for module, names in spaces.items() if names}
 
 
-def schemas_of_2018() -> list[str]:
-    """The schemas of the operators of PyTorch's table in 2018."""
-    return (HERE / "schemas_2018.txt").read_text().splitlines()
+def early_schemas() -> list[str]:
+    """The schemas of the operators in the first table of derivatives of PyTorch, of the year 2018."""
+    return (HERE / "early_schemas.txt").read_text().splitlines()
 
 
-def missing_of_2018() -> list[str]:
-    """The schemas whose operator `jaxgrad.ops` does not have under its name of 2018."""
-    return [text for text in schemas_of_2018() if not hasattr(ops, parse_schema(text).name)]
+def missing_early_schemas() -> list[str]:
+    """The schemas whose operator `jaxgrad.ops` does not have under its early name."""
+    return [text for text in early_schemas() if not hasattr(ops, parse_schema(text).name)]
 
 
 def report() -> str:
-    """The missing names as text: those to come, by module, then those of 2018."""
+    """The missing names as text: those to come, by module, then those of early PyTorch."""
     missing: dict[str, list[str]] = {}
     for name in torch_names():
         if name.is_planned and not name.is_there:
             missing.setdefault(name.space, []).append(name.name)
     lines = [f"{space}: {' '.join(names)}" for space, names in missing.items()]
-    old = dict.fromkeys(parse_schema(text).name for text in missing_of_2018())
-    lines += [f"jaxgrad.ops, names of 2018: {' '.join(old)}"] if old else []
+    old = dict.fromkeys(parse_schema(text).name for text in missing_early_schemas())
+    lines += [f"jaxgrad.ops, names of early PyTorch: {' '.join(old)}"] if old else []
     return "\n".join(lines) or "all names that are planned are there"

@@ -32,7 +32,7 @@ COVERAGE = """\
 # Which of PyTorch's names are there
 
 The public names of PyTorch 2.13, by module or class, and the operators of its first table of
-derivatives, of 2018. `jaxgrad ops --missing` lists the names that are to come.
+derivatives, of the year 2018. `jaxgrad ops --missing` lists the names that are to come.
 `tests/commands/cards.py` writes this page.
 
 | module or class | there | to come | left out |
@@ -126,11 +126,11 @@ def coverage_page() -> str:
         left_out += [f"| `{name.path}` | {name.reason} |" for name in out]
         if missing:
             to_come.append(f"`{space}`: {', '.join(name.name for name in missing)}\n")
-    schemas, missing = coverage.schemas_of_2018(), coverage.missing_of_2018()
-    rows.append(f"| table of 2018 | {len(schemas) - len(missing)} | {len(missing)} | 0 |")
+    schemas, missing = coverage.early_schemas(), coverage.missing_early_schemas()
+    rows.append(f"| table of early PyTorch | {len(schemas) - len(missing)} | {len(missing)} | 0 |")
     old = ", ".join(dict.fromkeys(parse_schema(text).name for text in missing))
     if old:
-        to_come.append(f"`jaxgrad.ops`, table of 2018: {old}\n")
+        to_come.append(f"`jaxgrad.ops`, table of early PyTorch: {old}\n")
     return "\n".join(
         [
             COVERAGE + "\n".join(rows),

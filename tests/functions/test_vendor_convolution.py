@@ -1,4 +1,4 @@
-"""The convolutions of libraries under their names of 2018."""
+"""The convolutions of libraries under their names of early PyTorch."""
 
 import numpy
 import pytest

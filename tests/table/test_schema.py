@@ -7,7 +7,7 @@ from jaxgrad import coverage
 from jaxgrad.table import REQUIRED, SchemaError, Type, parse_schema
 
 RECORDED = load(beside(__file__))
-OF_2018 = coverage.schemas_of_2018()
+EARLY_SCHEMAS = coverage.early_schemas()
 
 
 def words(argument):
@@ -33,10 +33,10 @@ def test_as_pytorch_reads_it(recorded):
 
 
 def test_all_of_early_pytorch():
-    schemas = [parse_schema(text) for text in OF_2018]
+    schemas = [parse_schema(text) for text in EARLY_SCHEMAS]
     assert len(schemas) == 384
     assert len({schema.name for schema in schemas}) == 333
-    assert [schema.inplace for schema in schemas] == ["_(" in text for text in OF_2018]
+    assert [schema.inplace for schema in schemas] == ["_(" in text for text in EARLY_SCHEMAS]
     assert not any(schema.returns_known or schema.overload for schema in schemas)
     types = [a.type for schema in schemas for a in schema.arguments]
     # counted in the text: `Tensor` 669, `TensorList` 5, `SparseTensorRef` 1
