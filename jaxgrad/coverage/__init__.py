@@ -88,7 +88,7 @@ def placeholders() -> dict[str, list[str]]:
 
 
 def early_schemas() -> list[str]:
-    """The schemas of the operators in the first table of derivatives of PyTorch, of the year 2018."""
+    """The schemas of the operators in the first table of derivatives of PyTorch, of 2018."""
     return (HERE / "early_schemas.txt").read_text().splitlines()
 
 
