@@ -20,7 +20,7 @@ from ..state.holder import InstanceHolder, holder_of
 from ..state.objects import reference_to
 from ..tape import pytree
 from ..tape.sparse_tensor import is_sparse
-from .errors import RunsUncompiled
+from . import RunsUncompiled
 from .side_effects import StateEffect
 
 

@@ -4,7 +4,7 @@ program that serves a call.
 A program is valid for what tracing saw: the modes, the kinds of the arguments and of the captured
 tensors, the attributes, variables, items and hooks that the function read. Arguments and modes are
 the key under which a program is filed. Everything else is a `Guard` in the program's one list,
-recorded while tracing (capture/scope.py, state/reports.py) and right after it
+recorded while tracing (capture/scope.py, capture/reports.py) and right after it
 (capture/observation.py).
 """
 

@@ -8,8 +8,8 @@ from ..storage.alias import handle_at
 from ..tape import traced_hooks
 from ..tape.node import Node
 from ..tape.tensor import current, held
+from . import RunsUncompiled, SharesMemory
 from .captured import CapturedTensor, outside_aval
-from .errors import RunsUncompiled, SharesMemory
 from .joined_memory import JoinedTensors, OwnerSource
 from .outputs import OutputSpec
 from .shared_memory import SharedMemory

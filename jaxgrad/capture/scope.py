@@ -26,7 +26,6 @@ from ..core.aval import (
     with_dual,
 )
 from ..core.jax_internals import current_trace
-from ..state.reports import Reports
 from ..storage.alias import begin
 from ..storage.creation_meta import USUAL
 from ..storage.sole_owner import leave_storage
@@ -48,11 +47,12 @@ from ..tape.tensor import (
     set_alias,
     set_leaf_state,
 )
+from . import ReadsTangent
 from .captured import CapturedTensor, TensorInput
-from .errors import ReadsTangent
 from .graph_input import HandleSource, TensorSource, number_reads
 from .guards import GradSource
 from .joined_memory import is_joined, join
+from .reports import Reports
 from .scope_inputs import ScopeInputs, ScopeMemory
 
 

@@ -17,7 +17,7 @@ from ..draws.seeded import SeededGenerators
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import alias_of, restore_state, state_of
-from .errors import SharesMemory
+from . import SharesMemory
 from .graph_input import (
     GeneratorInput,
     GraphInput,

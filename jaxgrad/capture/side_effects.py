@@ -29,8 +29,8 @@ from ..tape.tensor import (
     wrap,
 )
 from ..tape.version_counter import counter_of
+from . import RunsUncompiled
 from .captured import CapturedTensor, outside_aval
-from .errors import RunsUncompiled
 
 # inlined: the accessors of tape/tensor.py
 

@@ -46,17 +46,17 @@ def compiled(program, compiling, tensors, jaxpr, outputs, **options):
         jitted, sharded = jax.jit(program, **options), _sharded(tensors)
         return jitted if sharded is None else MeshProgram(jitted, sharded)
     views = views_of(compiling.name, jaxpr)
-    spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
-    note_views(compiling, spread)
+    is_spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
+    note_views(compiling, is_spread)
     whole = NamedSharding(mesh, PartitionSpec())
-    pairs = zip(places, spread, strict=True)
+    pairs = zip(places, is_spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     effects = compiling.output.tensor_effects.effects
     avals = {
         effect.value.output: effect.value.aval for effect in effects if effect.value is not None
     }
-    copies = {n: _plain(aval) for n, aval in avals.items() if not spread[n]}
-    stays = [spans or number in copies for number, spans in enumerate(spread)]
+    copies = {n: _plain(aval) for n, aval in avals.items() if not is_spread[n]}
+    stays = [spans or number in copies for number, spans in enumerate(is_spread)]
     by_values = frozenset()
     if jax.default_backend() == "cpu" and not any(map(is_global, jaxpr.invars)):
         by_values = _unchanged_arguments(compiling)

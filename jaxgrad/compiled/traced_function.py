@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 
 from ..cached import cached_property
-from ..capture.errors import RunsUncompiled, SharesMemory
+from ..capture import RunsUncompiled, SharesMemory
 from ..capture.guards import ProgramCache
 from ..capture.known_numbers import ChangingNumbers
 from ..capture.tracing import Tracing

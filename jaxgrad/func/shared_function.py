@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import jax
 
+from ..capture import RunsUncompiled
 from ..capture.captured import HeldSource
-from ..capture.errors import RunsUncompiled
 from ..capture.graph_input import NumberInput
 from ..capture.guards import ProgramCache
 from ..capture.reachable import StateReach

@@ -150,7 +150,7 @@ class Sequential(_ModuleSequence):
             return type(self)(dict(list(self._modules.items())[idx]))
         return super().__getitem__(idx)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input):  # as PyTorch's, whose annotations fx copies
         for module in self._modules.values():
             input = module(input)
         return input

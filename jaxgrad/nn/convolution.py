@@ -1,7 +1,5 @@
 """Layers of convolutions and transposed convolutions in one to three dimensions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

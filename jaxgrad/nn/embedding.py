@@ -1,9 +1,7 @@
 """Embeddings and bags of them, of which sums, means or maxima are taken: functions and layers."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy
 
@@ -311,7 +309,7 @@ class Embedding(Module):
         return f"{shown}, sparse=True" if self.sparse else shown
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Self:
         """Return a layer with the table `embeddings` (num_embeddings, embedding_dim).
 
         freeze: the table does not require grad. options: those of the constructor.
@@ -411,9 +409,7 @@ class EmbeddingBag(Module):
         return shown if self.padding_idx is None else f"{shown}, padding_idx={self.padding_idx}"
 
     @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, **options: Any
-    ) -> EmbeddingBag:
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Self:
         """Return a layer with the table `embeddings` (num_embeddings, embedding_dim).
 
         freeze: the table does not require grad. options: those of the constructor.

@@ -1,7 +1,5 @@
 """Lazy modules: layers that take a size from the first input."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Linear and bilinear layers, and the identity."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

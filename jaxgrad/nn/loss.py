@@ -4,8 +4,6 @@
 without dimensions. `size_average` and `reduce` are PyTorch's deprecated spelling of it.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

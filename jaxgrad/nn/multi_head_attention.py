@@ -1,7 +1,5 @@
 """Attention in several heads, with projections of its inputs and its output: function and layer."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

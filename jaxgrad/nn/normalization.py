@@ -3,8 +3,6 @@
 There are functions, and layers with learned scale and shift and running statistics.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

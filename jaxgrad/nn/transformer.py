@@ -1,7 +1,5 @@
 """The transformer: encoder and decoder, and their layers."""
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

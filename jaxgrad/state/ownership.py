@@ -102,7 +102,7 @@ def is_value_class(kind: type) -> bool:
 
 
 def reported(kind: type):
-    """The attributes whose reads a class reports by itself (state/reports.py)."""
+    """The attributes whose reads a class reports by itself (capture/reports.py)."""
     return getattr(kind, "_reported", ())
 
 

@@ -29,9 +29,6 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-GradientEdge.__module__ = "jaxgrad.autograd.graph"  # where users find it
-
-
 # inlined: the accessors of tape/tensor.py
 
 

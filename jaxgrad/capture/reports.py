@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import weakref
 
-from .code import UNSET
-from .guards import AttributeValue, Guard, ObjectRead
+from ..state.code import UNSET
+from ..state.guards import AttributeValue, Guard, ObjectRead
 
 
 class Reports:
