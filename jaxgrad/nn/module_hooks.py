@@ -62,6 +62,10 @@ class ModuleHooks(Hooks):
         result.update(self)
         return result
 
+    def __reduce__(self):
+        # the hooks last: each counts as a change
+        return ModuleHooks, (self.changes,), None, None, iter(self.items())
+
 
 class ModuleRead(ObjectRead):
     """The count of changes of a module, or of the hooks of all. `members`: its submodules, weakly,

@@ -200,6 +200,9 @@ class _Uninitialized:
         tensor = memo[id(self)] = type(self)(requires_grad=self.requires_grad, **options)
         return tensor
 
+    def __reduce_ex__(self, protocol):
+        return _uninitialized, (type(self), self.requires_grad, self.device, self.dtype)
+
 
 def is_lazy(tensor: Any) -> bool:
     """Whether a tensor is an `UninitializedParameter` or `UninitializedBuffer`.

@@ -1,6 +1,7 @@
 """Lazy modules: before and after their first call, and what loads into them."""
 
 import copy
+import pickle
 
 import pytest
 from helpers.as_torch import as_torch, error
@@ -112,3 +113,14 @@ def test_the_first_call_is_not_compiled():
         jaxgrad.jit(lambda x: layer(x))(x)
     layer(x)
     assert jaxgrad.jit(lambda x: layer(x))(x).allclose(layer(x))
+
+
+def test_a_lazy_module_is_pickled_before_its_first_call():
+    restored = pickle.loads(pickle.dumps(jaxgrad.nn.LazyLinear(3)))
+    assert restored.weight.dtype is jaxgrad.float32 and jaxgrad.nn.parameter.is_lazy(
+        restored.weight
+    )
+    assert restored(jaxgrad.ones(1, 4)).shape == (1, 3)
+    assert repr(restored) == "Linear(in_features=4, out_features=3, bias=True)"
+    again = pickle.loads(pickle.dumps(restored))
+    assert again.weight.tolist() == restored.weight.tolist()

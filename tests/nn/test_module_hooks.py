@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import pickle
 
 import pytest
 from helpers.as_torch import as_torch
@@ -181,3 +182,23 @@ def test_backward_hooks_leave_alone_what_requires_no_grad(kind):
     sum(result.sum() for result in results).backward()
     assert x.grad.tolist() == [3.0, 3.0]
     assert not any(result.requires_grad for result in module(jaxgrad.ones(2), jaxgrad.ones(2)))
+
+
+NOTED = []
+
+
+def note_call(*arguments, **options):
+    NOTED.append(len(arguments))
+
+
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_hooks_are_pickled_with_their_module(kind):
+    module = jaxgrad.nn.Linear(2, 2)
+    getattr(module, f"register_{kind}_hook")(note_call)
+    restored = pickle.loads(pickle.dumps(module))
+    NOTED.clear()
+    restored(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
+    assert len(NOTED) == 1
+    getattr(restored, f"register_{kind}_hook")(note_call).remove()
+    restored(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
+    assert len(NOTED) == 2
