@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from .. import ops
 from ..tape.tensor import Tensor
-from .out import takes_out
+from .out import takes_exact_out
 
 INF = float("inf")
 _ORDERS = (1, -1, 2, -2, INF, -INF, "fro", "nuc")
 
 
-@takes_out
+@takes_exact_out
 def matrix_norm(
     input: Tensor, ord="fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype=None
 ) -> Tensor:
@@ -97,7 +97,7 @@ def _spectral(input, ord, dims, keepdim):
     return norms.reshape(shape) if keepdim else norms
 
 
-@takes_out
+@takes_exact_out
 def norm(
     input: Tensor,
     ord=None,

@@ -10,11 +10,11 @@ from ..core import dtypes
 from ..ops.autocast import lowered
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out
 from .polynomial import powers_of
 
 
-@takes_out
+@takes_exact_out
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Return the product of matrices, computed in the order that takes the fewest multiplications.
 
@@ -108,7 +108,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return A.diagonal(offset, dim1, dim2)
 
 
-@takes_out
+@takes_exact_out
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the sums of the products of the elements of vectors along `dim`, `x` conjugated.
 

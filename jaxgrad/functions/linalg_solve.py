@@ -15,7 +15,7 @@ from .. import ops
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out, takes_out
 
 linalg_solve_ex = namedtuple("linalg_solve_ex", ["result", "info"])
 linalg_lu_factor = namedtuple("linalg_lu_factor", ["LU", "pivots"])
@@ -45,7 +45,7 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     return factor
 
 
-@takes_out
+@takes_exact_out
 def inv(A: Tensor) -> Tensor:
     """Return the inverse of a square matrix.
 
@@ -61,7 +61,7 @@ def inv(A: Tensor) -> Tensor:
     return inverse
 
 
-@takes_out
+@takes_exact_out
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Return the solution X of `A X = B`.
 

@@ -10,7 +10,7 @@ from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .linalg_products import multi_dot
-from .out import takes_out
+from .out import takes_exact_out, takes_out
 
 
 @takes_out
@@ -158,7 +158,7 @@ def _check_bilinear(input1, input2, weight, bias):
             )
 
 
-@takes_out
+@takes_exact_out
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Return the products of all vectors along the last dimension of both tensors.
 

@@ -13,10 +13,11 @@ from ..tape.tensor import Tensor, abstract_value
 from ..tape.torch_function import api_boundary
 
 
-def takes_out(function):
+def takes_out(function, tags=frozenset()):
     """Give a function the keyword `out`: the tensor, or the tensors, that receive its results.
 
-    The errors are those of an operator's `out`. As an operator, it takes numpy's `axis` for `dim`.
+    The errors are those of an operator's `out` with these tags. As an operator, it takes numpy's
+    `axis` for `dim`.
     """
     signature, name = inspect.signature(function), function.__name__
     out_parameter = inspect.Parameter(
@@ -34,7 +35,8 @@ def takes_out(function):
         )
         output = function(*args, **kwargs)
         results = [output] if isinstance(output, Tensor) else list(output)
-        inplace_check.check_outputs(name, [abstract_value(result) for result in results], targets)
+        avals = [abstract_value(result) for result in results]
+        inplace_check.check_outputs(name, avals, targets, tags)
         for result, target in zip(results, targets, strict=True):
             inplace_check.give(name, result.to(target.dtype), target)
         if isinstance(out, Tensor):
@@ -45,6 +47,9 @@ def takes_out(function):
     parameters = sorted([*signature.parameters.values(), out_parameter], key=lambda p: p.kind)
     call.__signature__ = signature.replace(parameters=parameters)
     return call
+
+
+takes_exact_out = functools.partial(takes_out, tags=frozenset(["exact_out"]))
 
 
 def _is_tensor(value):

@@ -7,10 +7,10 @@ from ..core import dtypes, promotion
 from ..frontend.indexing import nonzero
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out
 
 
-@takes_out
+@takes_exact_out
 def float_power(input: Tensor | complex, exponent: Tensor | complex) -> Tensor:
     """Return `input ** exponent`, computed in float64, or in complex128 for complex operands.
 

@@ -23,7 +23,7 @@ from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
 from . import samplers
 from .arguments import check_probability, check_tensor
-from .out import takes_out
+from .out import takes_exact_out, takes_out
 
 
 def _uniform(shape, like_tensor, generator) -> Tensor:
@@ -101,7 +101,7 @@ def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     return ops._binomial(count, prob, new_key(generator, "binomial", count))
 
 
-@takes_out
+@takes_exact_out
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator=None):
     """Return categories with probabilities in proportion to weights.
 

@@ -12,7 +12,7 @@ from ..frontend import factories
 from ..tape import mode
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out, takes_out
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -40,7 +40,7 @@ def nanmean(input: Tensor, dim=None, keepdim: bool = False, *, dtype=None) -> Te
 # quantiles
 
 
-@takes_out
+@takes_exact_out
 def quantile(
     input: Tensor,
     q: float | Tensor,
@@ -65,7 +65,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@takes_out
+@takes_exact_out
 def nanquantile(
     input: Tensor,
     q: float | Tensor,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from ..core import executor, promotion, view_ops
+from ..core import dtypes, executor, promotion, view_ops
 from ..core.aval import META, Aval, with_shape
 from ..core.primitive import ARRAY
 from ..core.pytorch_tensors import type_name
@@ -210,7 +210,7 @@ def _permit_view(name, target, alias):
 def write_into(name: str, call, leaves, out):
     """Run a call, write its results into the tensors `out`, and return them."""
     targets = targets_of(name, leaves, out)
-    check_outputs(name, call.outputs, targets)
+    check_outputs(name, call.outputs, targets, call.primitive.rule.tags)
     results = apply(call, leaves)
     for result, target in zip(
         [results] if isinstance(results, Tensor) else results, targets, strict=True
@@ -234,8 +234,10 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
     return targets
 
 
-def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor]):
-    """Raise an error if the outputs may not be written to the targets of `out=`."""
+def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tags=frozenset()):
+    """Raise an error if the outputs may not be written to the targets of `out=`; tags: what the
+    table says of the operator.
+    """
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
     for output, target in zip(outputs, targets, strict=True):
@@ -243,6 +245,15 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor]):
         permit(name, target, False)
         # not for its shape: out= resizes its target
         check_fit(name, with_shape(output, target.shape), target)
+        if "exact_out" in tags and target.dtype is not output.dtype:
+            raise RuntimeError(
+                f"{name}: Expected out tensor to have dtype {output.dtype}, but got {target.dtype} "
+                "instead"
+            )
+        if "bool_out" in tags and target.dtype not in (dtypes.bool, dtypes.uint8):
+            raise RuntimeError(
+                f"{name} only supports bool tensor for result, got: {target.dtype.scalar_type}"
+            )
 
 
 def give(name: str, source: Tensor, target: Tensor) -> Tensor:

@@ -1,0 +1,104 @@
+"""The dtype of `out=`. Which functions of PyTorch 2.13 take another one than that of the result was
+asked of PyTorch: the calls below refuse all but one of nine dtypes.
+"""
+
+import pytest
+
+import jaxgrad as torch
+
+MATRIX = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+VECTOR = torch.tensor([1.0, 2.0])
+BATCH = torch.ones(2, 2, 2)
+PLACES = torch.tensor([[0, 1], [1, 0]])
+
+EXACT = {
+    "addbmm": (MATRIX, BATCH, BATCH),
+    "addmm": (MATRIX, MATRIX, MATRIX),
+    "addmv": (VECTOR, MATRIX, VECTOR),
+    "baddbmm": (BATCH, BATCH, BATCH),
+    "bmm": (BATCH, BATCH),
+    "bucketize": (VECTOR, VECTOR),
+    "dot": (VECTOR, VECTOR),
+    "float_power": (MATRIX, 2),
+    "gather": (MATRIX, 0, PLACES),
+    "index_select": (MATRIX, 0, PLACES[0]),
+    "inner": (MATRIX, MATRIX),
+    "lerp": (MATRIX, MATRIX, MATRIX),
+    "linalg.multi_dot": ([MATRIX, MATRIX],),
+    "linalg.solve": (MATRIX, MATRIX),
+    "linalg.vecdot": (MATRIX, MATRIX),
+    "logcumsumexp": (MATRIX, 0),
+    "matmul": (MATRIX, MATRIX),
+    "multinomial": (MATRIX, 2),
+    "mv": (MATRIX, VECTOR),
+    "nanquantile": (MATRIX, 0),
+    "quantile": (MATRIX, 0),
+    "searchsorted": (MATRIX, MATRIX),
+    "take_along_dim": (MATRIX, PLACES, 0),
+    **dict.fromkeys(
+        [
+            "amax",
+            "amin",
+            "ceil",
+            "conj_physical",
+            "diag",
+            "floor",
+            "frac",
+            "histc",
+            "inverse",
+            "isneginf",
+            "isposinf",
+            "linalg.det",
+            "linalg.eigvalsh",
+            "linalg.matrix_norm",
+            "linalg.norm",
+            "linalg.svdvals",
+            "linalg.vector_norm",
+            "nan_to_num",
+            "neg",
+            "round",
+            "sgn",
+            "sign",
+            "signbit",
+            "tril",
+            "triu",
+            "trunc",
+        ],
+        (MATRIX,),
+    ),
+}
+
+
+def function_of(name):
+    module = torch
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_out_of_another_dtype_than_the_result(name):
+    function, arguments = function_of(name), EXACT[name]
+    result = function(*arguments)
+    out = torch.empty(0, dtype=result.dtype)
+    assert function(*arguments, out=out) is out
+    for dtype in (torch.complex64, torch.float64):
+        if dtype is not result.dtype:
+            other = torch.empty(0, dtype=dtype)
+            with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+                function(*arguments, out=other)
+            assert other.shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_out_of_all_and_any(name):
+    function = getattr(torch, name)
+    for dtype in (torch.bool, torch.uint8):
+        assert function(VECTOR, out=torch.empty((), dtype=dtype)).item() == 1
+    for dtype in (torch.float32, torch.complex64, torch.int32):
+        with pytest.raises(RuntimeError, match="only supports bool tensor for result, got"):
+            function(VECTOR, out=torch.empty((), dtype=dtype))
+
+
+def test_out_of_a_wider_dtype():
+    assert torch.add(VECTOR, 1, out=torch.empty(0, dtype=torch.float64)).tolist() == [2.0, 3.0]
