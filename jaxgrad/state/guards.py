@@ -96,7 +96,7 @@ class StateGuard(Guard):
 
     def has_expired(self) -> bool:
         """Whether an object is gone that must be in its place."""
-        return None in map(_call, self.references)
+        return any(reference() is None for reference in self.references)
 
     def objects(self) -> list:
         """The objects that must be in their places, including those in unchangeable values."""
