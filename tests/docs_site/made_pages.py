@@ -69,7 +69,7 @@ def test_a_signature_shows_types_by_their_names():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tutorials, "DOCS", tmp_path)
-    monkeypatch.setattr(tutorials, "MADE", tmp_path / "made")
+    monkeypatch.setattr(tutorials, "NOTEBOOKS", tmp_path / "made")
     (tmp_path / "tutorials").mkdir()
     return tmp_path / "tutorials"
 
