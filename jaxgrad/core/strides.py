@@ -350,6 +350,21 @@ def _doubled(strides):
     return tuple(2 * stride for stride in strides)
 
 
+def _view_as_complex(shape, strides):
+    if strides and strides[-1] != 1:
+        raise RuntimeError(
+            "Tensor must have a last dimension with stride 1: view_as_complex got strides "
+            f"{list(strides)}; take its contiguous()"
+        )
+    lead = zip(shape[:-1], strides[:-1], strict=True)
+    if any(stride % 2 for extent, stride in lead if extent != 1):
+        raise RuntimeError(
+            "Tensor must have a stride divisible by 2 for all but last dimension: view_as_complex "
+            f"got strides {list(strides)}; take its contiguous()"
+        )
+    return tuple(stride // 2 for stride in strides[:-1]), 0
+
+
 VIEWS = {
     **dict.fromkeys(("alias", "conj", "detach", "positive"), lambda _, strides: (strides, 0)),
     **dict.fromkeys(("reshape", "reshape_as", "view", "view_as"), _view),
@@ -373,7 +388,7 @@ VIEWS = {
     "unflatten": _unflatten,
     "unfold": _unfold,
     "unsqueeze": _unsqueeze,
-    "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
+    "view_as_complex": _view_as_complex,
     "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
 }
 

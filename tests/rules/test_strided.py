@@ -13,6 +13,16 @@ from jaxgrad import ops
 
 REFUSED = [
     (
+        "torch.view_as_complex(zeros(2, 3).T)",
+        RuntimeError,
+        "Tensor must have a last dimension with stride 1",
+    ),
+    (
+        "torch.view_as_complex(zeros(3, 3)[:, :2])",
+        RuntimeError,
+        "Tensor must have a stride divisible by 2 for all but last dimension",
+    ),
+    (
         "zeros(5).unfold(0, 6, 1)",
         RuntimeError,
         "maximum size for tensor at dimension 0 is 5 but size is 6",
