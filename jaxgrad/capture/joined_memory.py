@@ -36,7 +36,7 @@ PLACEHOLDER = np.zeros((), np.bool_)
 
 
 class OwnerSource(TensorSource):
-    """Finds a tensor for all of the memory of which a captured tensor shows a part."""
+    """Finds a tensor that shows the whole memory of a captured view."""
 
     def __init__(self, member):
         self.number, self.is_outside = member.number, member.is_outside

@@ -116,7 +116,7 @@ class Pullback:
 
 
 def follow_freed(group: OutputGroup, roots, ends: dict):
-    """Find where the graph of an output leads, of which the function has used up a part.
+    """Find where the graph of an output leads if the function has used up a part of the graph.
 
     roots: the edges of all outputs; ends: by the edges of captured tensors their numbers.
     """

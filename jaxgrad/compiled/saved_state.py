@@ -238,8 +238,8 @@ def _restore(holders):
 
 
 def is_cut(tensor: Tensor) -> bool:
-    """Whether a tensor has the history of the tensor of which it is a view. After a write a
-    gradient arrives there, through the node of the view or past it.
+    """Whether a tensor is a view with the history of its base. After a write, a gradient arrives
+    at the base through the node of the view or past it.
     """
     alias = alias_of(tensor)
     return alias is not None and alias.root is not None and recorded_node(tensor) is not None

@@ -67,7 +67,7 @@ def _has_array_form(value, form) -> bool:
 
 
 class Plan:
-    """The arguments of an event, some of which are computed from earlier draws."""
+    """The arguments of an event. Earlier draws may determine some of them."""
 
     __slots__ = ("arguments", "leaves", "structure", "varies")
 

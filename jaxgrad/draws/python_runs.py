@@ -98,7 +98,7 @@ def state_of(value):
 
 
 class _Size(int):
-    """The size of a queue. A greater size counts as equal: nobody has taken an element."""
+    """The size of a queue. A greater size counts as equal, since elements may have been added."""
 
     __hash__ = None
 
