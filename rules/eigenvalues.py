@@ -93,13 +93,19 @@ def _unequal(gradient, equal):
     return equal & ~_is_zero(difference, size)
 
 
-def _depends(rotation, equal, size):
-    """Where a gradient with respect to a rotation or phase of vectors of equal values is not 0."""
+def _depends(rotation, equal, size, with_values=True):
+    """Where a gradient with respect to a rotation or phase of vectors of equal values is not 0.
+
+    Vectors at right angles turn by skew-Hermitian matrices, so only that part of it counts, if
+    `with_values`: the gradient of the values is known too. If it went another way, a function that
+    depends on both may have a derivative of which only the other part shows.
+    """
     # of a part of a gradient the phase says nothing
     turned = abs(rotation.imag) > jnp.sqrt(jnp.finfo(size.dtype).eps) * size
     turned = turned & (not takes_part.get())
     off = _off_diagonal(equal)
-    return (off & ~_is_zero(rotation, size)) | (equal & ~off & turned)
+    among = _skew(rotation) if with_values else rotation
+    return (off & ~_is_zero(among, size)) | (equal & ~off & turned)
 
 
 def _off_diagonal(flags):
@@ -174,18 +180,26 @@ linalg_eigh.undefined = linalg_eigvalsh.undefined = (
 )
 
 
-def linalg_eigh_backward(grad_values, grad_vectors, values, vectors):
+def linalg_eigh_backward(grad_values, grad_vectors, values, vectors, with_values=True):
     """The gradient of a Hermitian matrix, of gradients of which one may be None."""
     adjoint, inner = matrices.hermitian_transpose(vectors), jnp.zeros_like(vectors)
     if grad_vectors is not None:
         rotation, (difference, equal) = matrix_product(adjoint, grad_vectors), _differences(values)
-        wrong = _depends(rotation, equal, size_of(grad_vectors))
+        wrong = _depends(rotation, equal, size_of(grad_vectors), with_values)
         inner = _poisoned(_over(rotation, difference, equal), wrong)
     if grad_values is not None:
         inner = inner + _diagonal_matrix(grad_values)
     if grad_values is not None and grad_vectors is not None:
         inner = _poisoned(inner, _unequal(grad_values, equal))
     return matrix_product(vectors, inner, adjoint)
+
+
+def eigh_of_values(self, UPLO):
+    """The decomposition in derivatives of eigenvalues, which are differentiated elsewhere."""
+    return linalg_eigh(self, UPLO)
+
+
+eigh_of_values.tells_missing, eigh_of_values.undefined = True, linalg_eigh.undefined
 
 
 def linalg_eigvalsh_backward(grad, decomposition):
@@ -248,7 +262,7 @@ linalg_svd.undefined = linalg_svdvals.undefined = (
 )
 
 
-def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh):
+def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, with_values=True):
     """The gradient of the matrix, of gradients of which some may be None.
 
     The differentials of the thin decomposition are dU = U X + (1 - U U^H) dA V / S and
@@ -266,7 +280,7 @@ def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh):
         return matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
     sizes = [size_of(gradient) for gradient in (grad_U, grad_Vh) if gradient is not None]
     size = sum(sizes[1:], start=sizes[0])
-    inner = inner + _svd_inner(left.rotation, right.rotation, S, size)
+    inner = inner + _svd_inner(left.rotation, right.rotation, S, size, with_values)
     inner = _poisoned(inner, left.wrong | right.wrong)
     if grad_S is not None:
         inner = _poisoned(inner, _ambiguous(grad_S, S))
@@ -307,11 +321,12 @@ def _maybe_adjoint(matrix):
     return None if matrix is None else matrices.hermitian_transpose(matrix)
 
 
-def _svd_inner(left, right, S, size):
+def _svd_inner(left, right, S, size, with_values):
     """The gradient of P of those of X and Y."""
     both, opposite = left + right, left - right
     (difference, equal), (total, zero) = _differences(S), _sums(S)
-    wrong = _depends(both, equal, size) | (zero & ~_is_zero(opposite, size))
+    of_zero = _skew(opposite) if with_values else opposite
+    wrong = _depends(both, equal, size, with_values) | (zero & ~_is_zero(of_zero, size))
     inner = _over(_skew(both), difference, equal) + _over(_skew(opposite), total, zero)
     return _poisoned(inner / 2, wrong)
 
@@ -334,6 +349,14 @@ def _over_values(matrix, S, size):
     divisor = S[..., None, :]
     zero = divisor <= _rounding(S)
     return _poisoned(_over(matrix, divisor, zero), zero & ~_is_zero(matrix, size))
+
+
+def svd_of_values(A):
+    """The decomposition in derivatives of singular values, which are differentiated elsewhere."""
+    return linalg_svd(A, False)
+
+
+svd_of_values.tells_missing, svd_of_values.undefined = True, linalg_svd.undefined
 
 
 def linalg_svdvals_backward(grad, decomposition):

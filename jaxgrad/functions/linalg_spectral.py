@@ -171,24 +171,31 @@ def lobpcg(
 ) -> tuple[Tensor, Tensor]:
     """Return the k largest or smallest eigenvalues of `A x = e B x`, and eigenvectors.
 
-    A: (..., m, m), Hermitian, floating point or complex; k: how many, at most m / 3, by default as
-    many as `X` has columns, else 1; B: (..., m, m), positive definite, by default the identity;
-    largest: whether the largest are wanted, in descending order, else the smallest in ascending
-    order, by default True. They are computed by a complete decomposition, so that the other
-    arguments, which steer PyTorch's iteration, have no effect. Returns (..., k) and (..., m, k).
-    Raises ValueError for a larger `k`, RuntimeError for other shapes.
+    A: (..., m, m), Hermitian, floating point or complex, dense or sparse: of another matrix the
+    Hermitian part is taken, as PyTorch does if `A` requires grad; k: how many, by default as many
+    as `X` has columns, else 1; B: like A and positive definite, by default the identity; X: a first
+    guess, (..., m, n), and n: how many vectors an iteration has, at most m / 3; largest: whether
+    the largest are wanted, in descending order, else the smallest in ascending order, by default
+    True. They are computed by a complete decomposition, so that the other arguments, which steer
+    PyTorch's iteration, have no effect. Returns (..., k) and (..., m, k). Raises ValueError for a
+    larger `n`, RuntimeError for other shapes.
 
     >>> jaxgrad.lobpcg(jaxgrad.tensor([1.0, 2.0, 3.0]).diag())[0]
     tensor([3.])
     """
     _check_square("lobpcg", A)
+    if B is not None and A.shape != B.shape:
+        raise AssertionError(
+            f"lobpcg: A and B must have the same shape, got {A.shape} and {B.shape}"
+        )
     count = (1 if X is None else X.shape[-1]) if k is None else k
-    rows = A.shape[-1]
-    if rows < 3 * count:
+    rows, columns = A.shape[-1], X.shape[-1] if X is not None else count if n is None else n
+    if rows < 3 * columns:
         raise ValueError(
             f"LOBPCG algorithm is not applicable when the number of A rows (={rows}) is smaller "
-            f"than 3 x the number of requested eigenpairs (={count})"
+            f"than 3 x the number of requested eigenpairs (={columns})"
         )
+    A, B = _hermitian_part(A), None if B is None else _hermitian_part(B)
     if B is None:
         values, vectors = ops.linalg_eigh(A)
     else:
@@ -201,6 +208,11 @@ def lobpcg(
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values[..., :count], vectors[..., :count]
+
+
+def _hermitian_part(matrix):
+    dense = matrix.to_dense()
+    return (dense + dense.mH) / 2
 
 
 def _check_square(name, matrix):

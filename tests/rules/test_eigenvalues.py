@@ -82,6 +82,21 @@ def first_left(A):
     return (U[:, :1] @ Vh[:1])[0, 2]
 
 
+def polar_factor(A):
+    U, _, Vh = jaxgrad.linalg.svd(A)
+    return (U @ Vh * jaxgrad.tensor([[1, 2], [5, 3]], dtype=A.dtype)).real.sum()
+
+
+def projector(A):
+    equal = jaxgrad.linalg.eigh(A).eigenvectors[..., :-1]
+    return -(equal @ equal.mH)[0, 2].real
+
+
+def identity(A):
+    vectors = jaxgrad.linalg.eigh(A).eigenvectors
+    return (vectors @ vectors.mH * jaxgrad.tensor([[1, 2], [5, 3]], dtype=A.dtype)).real.sum()
+
+
 EXISTING = [
     (lambda A: jaxgrad.linalg.eigvalsh(A).sum(), EQUAL, numpy.eye(3)),
     (lambda A: jaxgrad.linalg.eigh(A).eigenvalues.sum(), EQUAL, numpy.eye(3)),
@@ -93,16 +108,34 @@ EXISTING = [
     # the vector of an eigenvalue that is alone moves by V (V^H dA v) / (3 - 1)
     (last_projector, EQUAL, [[0, 0, 0.125], [0, 0, 0.125], [0.125, 0.125, 0]]),
     (first_left, EQUAL, [[0, 0, 0.1875], [0, 0, 0.1875], [0.0625, 0.0625, 0]]),
+    # functions that do not depend on the choice among all the vectors of equal values
+    (polar_factor, IDENTITY, [[0, -1.5], [1.5, 0]]),
+    (projector, EQUAL, [[0, 0, 0.125], [0, 0, 0.125], [0.125, 0.125, 0]]),
+    (identity, IDENTITY, numpy.zeros((2, 2))),
 ]
 
 
 @pytest.mark.parametrize(("function", "rows", "expected"), EXISTING)
 def test_the_derivative_at_equal_values_that_exists(function, rows, expected):
     derivative = numpy.array(gradient(function, matrix(rows)))
-    if function is last_projector:
+    if function in (last_projector, projector):
         derivative = (derivative + derivative.T) / 2  # of a function of symmetric matrices
     numpy.testing.assert_allclose(derivative, expected, atol=1e-14)
     count("degenerate")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [jaxgrad.float32, jaxgrad.float64, jaxgrad.complex128])
+def test_the_derivative_at_equal_values_of_each_matrix_of_a_batch_when_compiled(dtype):
+    x = jaxgrad.tensor([IDENTITY, [[3.0, 0.0], [0.0, 3.0]]], dtype=dtype, requires_grad=True)
+    compiled = jaxgrad.jit(lambda x: jaxgrad.autograd.grad(polar_factor(x), x)[0])
+    expected = numpy.array([[[0, -1.5], [1.5, 0]], [[0, -0.5], [0.5, 0]]])
+    atol = 10 * jaxgrad.finfo(dtype).eps
+    numpy.testing.assert_allclose(compiled(x).numpy(), expected, atol=atol)
+    numpy.testing.assert_allclose(
+        jaxgrad.func.vmap(jaxgrad.func.grad(polar_factor))(x.detach()).numpy(), expected, atol=atol
+    )
+    count("degenerate", 2)
 
 
 def matrix_function(A):
@@ -110,15 +143,10 @@ def matrix_function(A):
     return ((vectors * values.exp()) @ vectors.mH * matrix([[1, 2], [3, 4]], False)).sum()
 
 
-def polar_factor(A):
-    U, _, Vh = jaxgrad.linalg.svd(A)
-    return (U @ Vh)[0].sum()
-
-
 MISSING = [
     (matrix_function, IDENTITY, "eigenvalues does not exist"),
     (lambda A: jaxgrad.linalg.eigh(A).eigenvectors[0, 1], IDENTITY, "eigenvalues does not exist"),
-    (polar_factor, IDENTITY, "equal or zero singular values does not exist"),
+    (polar_factor, [[0.0, 0.0], [0.0, 0.0]], "equal or zero singular values does not exist"),
     (lambda A: jaxgrad.linalg.svd(A).U[1].sum(), ZERO, "singular values does not exist"),
     (lambda A: jaxgrad.linalg.eigvals(A)[0].real, IDENTITY, "two eigenvalues are equal"),
     (lambda A: jaxgrad.slogdet(A).logabsdet, [[1.0, 2.0], [2.0, 4.0]], "the matrix is singular"),
@@ -136,6 +164,35 @@ def test_a_derivative_that_does_not_exist_raises(function, rows, words):
     with jaxgrad.autograd.forward_ad.dual_level(), pytest.raises(RuntimeError, match=words):
         function(jaxgrad.autograd.forward_ad.make_dual(x, matrix(rows, False).flip(-1) + 1))
     count("degenerate", 3)
+
+
+# of functions that have them, the cotangents do not tell what the second derivatives are
+SECOND = [
+    (lambda A: (jaxgrad.linalg.eigvalsh(A) ** 3).sum(), EQUAL),
+    (lambda A: (jaxgrad.linalg.svdvals(A) ** 2).sum(), EQUAL),
+    (projector, EQUAL),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "rows"), SECOND)
+def test_second_derivatives_at_equal_values_raise(function, rows):
+    x = matrix(rows)
+    (first,) = jaxgrad.autograd.grad(function(x), x, create_graph=True)
+    weights = jaxgrad.arange(first.numel(), dtype=x.dtype).reshape(first.shape) ** 2
+    with pytest.raises(RuntimeError, match="does not exist"):
+        jaxgrad.autograd.grad((first * weights).sum(), x)
+    count("degenerate")
+
+
+@pytest.mark.slow
+def test_the_second_derivative_of_the_polar_factor():
+    # the polar factor of a 2 by 2 matrix is the rotation by atan2(a21 - a12, a11 + a22)
+    x = matrix(IDENTITY)
+    (first,) = jaxgrad.autograd.grad(polar_factor(x), x, create_graph=True)
+    (second,) = jaxgrad.autograd.grad((first * matrix([[0, 1], [4, 9]], False)).sum(), x)
+    numpy.testing.assert_allclose(second.tolist(), [[-2.25, 9.75], [-9.75, -2.25]], atol=1e-13)
+    count("degenerate")
 
 
 @pytest.mark.slow
@@ -237,7 +294,24 @@ def test_lobpcg():
     smallest = jaxgrad.lobpcg(A, 2, largest=False)[0]
     numpy.testing.assert_allclose(smallest.tolist(), expected[:2].tolist(), 1e-9)
     assert gradcheck(lambda x: jaxgrad.lobpcg(x @ x.mT, 2)[0], (x,))
-    count("lobpcg", 4)
+    numpy.testing.assert_allclose(
+        jaxgrad.lobpcg(A.detach().to_sparse(), 2)[0].tolist(), values.tolist(), 1e-12
+    )
+    count("lobpcg", 5)
+
+
+@pytest.mark.slow
+def test_lobpcg_reads_both_triangles():
+    # PyTorch's values for this matrix, if it requires grad
+    x = matrix([[2.0, 1.0, 0.5], [0.0, 3.0, -1.0], [0.25, 0.0, 1.0]])
+    half = (x + x.mT) / 2
+    values, _ = jaxgrad.lobpcg(x, 1)
+    numpy.testing.assert_allclose(values.tolist(), [3.256360381859757], 1e-6)
+    (derivative,) = jaxgrad.autograd.grad(values.sum(), x)
+    (expected,) = jaxgrad.autograd.grad(jaxgrad.linalg.eigvalsh(half)[-1], half)
+    numpy.testing.assert_allclose(derivative.tolist(), expected.tolist(), atol=1e-14)
+    assert derivative[0, 1] == derivative[1, 0] != 0
+    count("lobpcg", 3)
 
 
 @pytest.mark.slow
