@@ -39,7 +39,7 @@ from ..tape import interception, mode, pytree
 from ..tape.hooks import shared
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, abstract_value
+from ..tape.tensor import PLAIN_TENSORS, Tensor, abstract_value
 from ..tape.traced_hooks import hooks_of
 from .places import (
     CapturedAttributes,
@@ -230,7 +230,7 @@ class Observation(Reads):
         read.
         """
         self.meet_hooks(hooks_of(tensor))
-        if own_dict(tensor) or type(tensor) is not Tensor:
+        if own_dict(tensor) or type(tensor) not in PLAIN_TENSORS:
             self.take(("a tensor", tensor), existing=True)
             holder = self.holder_of_tensor(tensor)
             holder.read |= holder.names

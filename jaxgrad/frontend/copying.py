@@ -17,6 +17,7 @@ from ..core.view_ops import plain
 from ..storage.alias import copy_place, detached
 from ..tape import interception, mode
 from ..tape.tensor import (
+    PLAIN_TENSORS,
     Tensor,
     abstract_value,
     alias_of,
@@ -72,7 +73,8 @@ class CopyMethods:
                 state.grad = copy.deepcopy(grad_of(self), memo)
         kind = kind_of(self)
         # a copied parameter has no attributes of its own in PyTorch either
-        is_plain_parameter = type(self) is Tensor and not getattr(kind, "copies_gradient", True)
+        is_plain = type(self) in PLAIN_TENSORS
+        is_plain_parameter = is_plain and not getattr(kind, "copies_gradient", True)
         attributes = {} if is_plain_parameter else copy.deepcopy(vars(self), memo)
         return _with_class(clone, type(self), attributes)
 

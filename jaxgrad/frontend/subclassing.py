@@ -10,7 +10,7 @@ from __future__ import annotations
 from .. import ops
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
-from ..tape import interception, pytree, torch_function
+from ..tape import pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 
@@ -27,12 +27,6 @@ class Subclassing:
     """`frontend/methods.py` installs these methods on `Tensor`."""
 
     def __new__(cls, *arguments, **options):
-        # the type of a parameter is Tensor, and programs make one anew by
-        # `type(parameter)(data, requires_grad=flag)`
-        parameter = interception.parameter
-        is_remade = cls is Tensor and "requires_grad" in options and parameter is not None
-        if is_remade and arguments and isinstance(arguments[0], Tensor):
-            return parameter(*arguments, **options)
         tensor = legacy_types.construct(cls.__name__, None, None, arguments, options)
         return tensor if cls is Tensor else as_instance(tensor, cls)
 

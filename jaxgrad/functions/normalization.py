@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import _unsafe_preserve_version_counter, no_grad
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .norm import norm_except_dim
@@ -96,8 +96,11 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
     if training:
-        _update(running_mean, moved[0])
-        _update(running_var, moved[1])
+        # uncounted, as in PyTorch: nodes of earlier batches save the running statistics too
+        written = [t for t in (running_mean, running_var) if isinstance(t, Tensor)]
+        with _unsafe_preserve_version_counter(tuple(written)):
+            _update(running_mean, moved[0])
+            _update(running_var, moved[1])
     return result, mean, rstd
 
 

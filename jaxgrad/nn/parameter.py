@@ -1,7 +1,7 @@
 """Parameters and buffers: tensors that belong to a module.
 
-They are plain tensors, because operators dispatch on those fastest. A mark in their leaf state
-makes `isinstance(tensor, Parameter)` true.
+A mark in the leaf state makes `isinstance(tensor, Parameter)` true, as for a parameter of a user's
+subclass of `Tensor`, which keeps its class. Buffers are of the type `Tensor`, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ..core.device import DeviceLike, device
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories
 from ..names.missing import missing_in
-from ..tape import interception
+from ..tape import pytree
 from ..tape.noted_reads import noted_read
-from ..tape.tensor import Tensor, kind_of, leaf_state, may_require_grad
+from ..tape.tensor import PLAIN_TENSORS, Tensor, kind_of, leaf_state, may_require_grad
 from ..tape.torch_function import disabled
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
@@ -38,8 +38,14 @@ def mark(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
     """Mark a tensor that has no other references as a parameter or buffer, and return it."""
     if requires_grad and not may_require_grad(tensor):
         raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {tensor.dtype}")
-    leaf_state(tensor).kind = kind
+    _set_kind(tensor, kind)
     return tensor.requires_grad_(requires_grad)
+
+
+def _set_kind(tensor: Tensor, kind: type):
+    leaf_state(tensor).kind = kind
+    if kind is Parameter and type(tensor) is Tensor:
+        tensor.__class__ = Parameter
 
 
 def from_data(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
@@ -64,9 +70,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that becomes a parameter of the module to whose attribute it is assigned.
 
     data: the tensor whose storage it shares, an empty one by default; any shape, a floating-point
-    or complex dtype. Its type is `Tensor`; `isinstance(tensor, Parameter)` tells it apart, and
-    `type(parameter)(data, requires_grad=flag)` makes another parameter. Raises RuntimeError for
-    another dtype with `requires_grad`, TypeError if `data` is no tensor.
+    or complex dtype. Raises RuntimeError for another dtype with `requires_grad`, TypeError if
+    `data` is no tensor.
 
     >>> weight = jaxgrad.nn.Parameter(jaxgrad.ones(2))
     >>> weight
@@ -86,7 +91,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return from_data(data, cls, requires_grad)
 
 
-interception.intercept(parameter=Parameter)
+PLAIN_TENSORS.add(Parameter)
+pytree.register_subclass(Parameter, lambda tensor: _set_kind(tensor, Parameter))
 
 
 def new_parameter(

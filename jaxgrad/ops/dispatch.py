@@ -28,7 +28,7 @@ from ..tape.drawn_array import DrawnArray
 from ..tape.record import apply, finish
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
+from ..tape.tensor import PLAIN_TENSORS, Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override, stands_for_tensor
 from .number_operand import with_first_tensor, with_tensors
 from .old_forms import present_form
@@ -83,7 +83,7 @@ def operator(name: str, find, write):
             if kwargs or not 0 < count < 3 or interception.is_general:
                 return general_call(args, kwargs)
             first, second = args[0], args[-1]
-            if type(first) is not Tensor or type(second) is not Tensor:
+            if type(first) not in PLAIN_TENSORS or type(second) not in PLAIN_TENSORS:
                 result = number_call(args)
                 return general_call(args, kwargs) if result is None else result
             alias = first._alias
@@ -182,7 +182,7 @@ class Operator:
         """
         first, number = args[0], args[-1]
         kind = type(number)
-        if type(first) is Tensor and (kind is int or kind is float):
+        if type(first) in PLAIN_TENSORS and (kind is int or kind is float):
             alias = first._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(first)
@@ -229,7 +229,7 @@ class Operator:
         for position, value in enumerate(args):
             # the usual kinds of `key_of` inlined
             kind = type(value)
-            if kind is Tensor and interception.read is None:
+            if kind in PLAIN_TENSORS and interception.read is None:
                 alias = value._alias
                 if alias is not None and alias.seen != alias.storage.epoch:
                     alias.refresh(value)
@@ -253,7 +253,7 @@ class Operator:
     def key_of(self, place, value):
         """The part of a plan's key for one argument."""
         kind = type(value)
-        if kind is Tensor:
+        if kind in PLAIN_TENSORS:
             return current(value)._aval
         # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
@@ -270,7 +270,7 @@ class Operator:
         if kind is list or kind is tuple:
             return tuple(
                 [
-                    current(item)._aval if type(item) is Tensor else self.key_of(None, item)
+                    current(item)._aval if type(item) in PLAIN_TENSORS else self.key_of(None, item)
                     for item in value
                 ]
             )

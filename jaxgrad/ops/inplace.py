@@ -14,7 +14,7 @@ from ..storage.inplace_check import fits, overwrite, permit, unexpanded, write_i
 from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
-from ..tape.tensor import Tensor
+from ..tape.tensor import PLAIN_TENSORS, Tensor
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override
 from .dispatch import CONSTANTS, Operator, is_foreign, operator
 
@@ -43,7 +43,8 @@ def inplace_operator(name: str, functional: str, find):
             if not args or kwargs or interception.is_general:
                 return general_call(args, kwargs)
             target, other = args[0], args[-1]
-            if len(args) != 2 or type(target) is not Tensor or type(other) is not Tensor:
+            is_pair = type(target) in PLAIN_TENSORS and type(other) in PLAIN_TENSORS
+            if len(args) != 2 or not is_pair:
                 result = short_call(args)
                 return general_call(args, kwargs) if result is None else result
             alias = target._alias
@@ -85,7 +86,7 @@ class InPlace(Operator):
         None where no call of the kind is known.
         """
         target, number = args[0], args[-1]
-        if len(args) < 3 and type(target) is Tensor:
+        if len(args) < 3 and type(target) in PLAIN_TENSORS:
             alias = target._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(target)

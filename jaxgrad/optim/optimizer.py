@@ -22,7 +22,7 @@ from ..storage.commit import clear_gradients
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, is_concrete, wrap
+from ..tape.tensor import PLAIN_TENSORS, Tensor, is_concrete, wrap
 from .groups import Group, OptimizerRead, named
 from .new_optimizers import note_new, scope_of
 from .options import Loss, Options, Params
@@ -616,7 +616,7 @@ def _default_to_fused_or_foreach(
     one by `torch._foreach_NAME`: the latter on GPUs, neither if it is `differentiable`.
     """
     params = [param for param in params if param is not None]
-    if differentiable or any(type(param) is not Tensor for param in params):
+    if differentiable or any(type(param) not in PLAIN_TENSORS for param in params):
         return False, False
     fused = use_fused and all(param.is_floating_point() for param in params)
     return fused, not fused and all(param.device.type == "cuda" for param in params)

@@ -50,10 +50,6 @@ annotations = None
 # passes are recorded, one after the other.
 repeated = passes = None
 
-# Parameters (nn/parameter.py): `parameter(data, requires_grad=flag)` makes one, for programs that
-# call the type of a parameter, which is `Tensor`.
-parameter = None
-
 # whether `read`, `arguments` or `calls` is in use, which the fast paths of operators do not
 # consult; whether `created` or `annotations` is
 is_general = is_noted = False

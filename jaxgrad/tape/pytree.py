@@ -54,12 +54,18 @@ jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
 _TENSORS = {Tensor}
 
 
-def register_subclass(kind: type):
-    """Make the instances of a user's subclass of `Tensor` nodes like other tensors."""
+def register_subclass(kind: type, become=None):
+    """Make the instances of a subclass of `Tensor` nodes like other tensors.
+
+    become: makes a new tensor an instance; by default it gets the class alone.
+    """
 
     def unflatten(known, children):
         tensor = _unflatten(known, children)
-        tensor.__class__ = kind
+        if become is None:
+            tensor.__class__ = kind
+        else:
+            become(tensor)
         return tensor
 
     jax.tree_util.register_pytree_node(kind, _flatten, unflatten)

@@ -21,7 +21,15 @@ from .handle_lock import owner
 from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
 from .node import ProgramNode, next_sequence_number
 from .source_location import jax_is_called_by_user, lines
-from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, has_tangent, known_edge_of, wrap
+from .tensor import (
+    DERIVED,
+    INFERENCE_TENSOR,
+    PLAIN_TENSORS,
+    Tensor,
+    has_tangent,
+    known_edge_of,
+    wrap,
+)
 
 # inlined: the accessors of tape/tensor.py
 
@@ -64,7 +72,8 @@ def apply(program: Program, leaves: list):
     arrays, mask = [], []
     for leaf in leaves:
         # the usual case of `_value_of` inlined
-        is_usual = type(leaf) is Tensor and leaf._alias is None and interception.read is None
+        is_tensor = type(leaf) in PLAIN_TENSORS
+        is_usual = is_tensor and leaf._alias is None and interception.read is None
         arrays.append(leaf._raw if is_usual else _value_of(leaf))
         mask.append(leaf._tracked if is_usual else isinstance(leaf, Tensor) and leaf._tracked)
     arrays, mask = tuple(arrays), tuple(mask)

@@ -364,6 +364,11 @@ class Tensor:
         return device_of(self._value)
 
 
+# The classes whose tensors take the short paths of operators: no `__torch_function__` of theirs
+# takes part. `nn/parameter.py` adds `Parameter`.
+PLAIN_TENSORS = {Tensor}
+
+
 def known_node(tensor: Tensor) -> Node | None:
     """The node that computed a tensor; None for a leaf, and where the history is not known."""
     node = tensor._grad_fn

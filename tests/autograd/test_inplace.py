@@ -629,6 +629,33 @@ def test_strictly_a_step_before_backward(torch):
         return saved, error((w * 3).sum().backward), w.grad
 
 
+def second_forward(layer, shape):
+    x = jaxgrad.ones(shape, requires_grad=True)
+    (layer(x) + layer(x * 2)).sum().backward()
+
+
+def unpooling():
+    x, indices = jaxgrad.ones(1, 1, 1, 1, requires_grad=True), jaxgrad.zeros(1, 1, 1, 1).long()
+    total = jaxgrad.nn.functional.max_unpool2d(x, indices, 2).sum()
+    with jaxgrad.no_grad():
+        x.mul_(2)
+    total.backward()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda: second_forward(jaxgrad.nn.BatchNorm1d(3), (4, 3)),
+        lambda: second_forward(jaxgrad.nn.InstanceNorm1d(3, track_running_stats=True), (4, 3, 5)),
+        unpooling,
+    ],
+)
+def test_strictly_what_pytorch_permits(program):
+    """PyTorch's kernels do not count their writes to running statistics."""
+    with strict(jaxgrad):
+        program()
+
+
 @pytest.mark.row("E10")
 def test_a_step_before_backward():
     w = vector(jaxgrad)

@@ -647,10 +647,11 @@ def test_containers_hold_modules_and_parameters(torch):
 # extensions of PyTorch
 
 
-def test_a_parameter_is_a_plain_tensor_to_operators():
-    """Takes the layers' fast path; the expected values are a closed form."""
+def test_operators_on_a_parameter_give_tensors():
+    """The expected values are a closed form."""
     parameter = nn.Parameter(jaxgrad.tensor([3.0]))
-    assert type(parameter) is jaxgrad.Tensor and issubclass(nn.Parameter, jaxgrad.Tensor)
+    assert type(parameter) is nn.Parameter and issubclass(nn.Parameter, jaxgrad.Tensor)
+    assert type(parameter * parameter) is type(parameter.detach()) is jaxgrad.Tensor
     assert (parameter * parameter).item() == 9
     assert not isinstance(jaxgrad.ones(1), nn.Parameter) and not isinstance(3, nn.Parameter)
     assert isinstance(copy.deepcopy(parameter), nn.Parameter)

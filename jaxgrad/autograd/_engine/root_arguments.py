@@ -10,6 +10,7 @@ from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
 from ...tape.asked_edge import GradientEdge, find_edge
 from ...tape.tensor import (
+    PLAIN_TENSORS,
     Tensor,
     current,
     edge_of,
@@ -23,7 +24,7 @@ from ...tape.torch_function import stands_for_tensor
 
 def outputs_of(tensors) -> tuple:
     """The tensors and edges where gradients start, as a tuple."""
-    if type(tensors) is Tensor:
+    if type(tensors) in PLAIN_TENSORS:
         return (tensors,)
     outputs = sequence(tensors)
     for output in outputs:
@@ -193,7 +194,7 @@ def _check(position, aval, gradient):
 def _ones(output):
     if isinstance(output, Tensor) and not current(output)._tracked:
         return None  # `edges_of_outputs` raises
-    is_plain = type(output) is Tensor
+    is_plain = type(output) in PLAIN_TENSORS
     if not is_plain and sparse_tensor.is_sparse(output):
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for a sparse tensor of "

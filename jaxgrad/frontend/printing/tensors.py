@@ -11,6 +11,7 @@ from ...core.device import device_of_jax
 from ...late import LateModule
 from ...tape.mode import transform_levels
 from ...tape.tensor import (
+    PLAIN_TENSORS,
     Tensor,
     abstract_value,
     held,
@@ -86,7 +87,7 @@ def text_of(
 def _around_values(tensor) -> tuple[str, str]:
     """The texts before the values of a tensor and at the end: its class."""
     mark = kind_of(tensor)
-    if type(tensor) is Tensor:
+    if type(tensor) in PLAIN_TENSORS:
         return f"{'' if mark is None else mark.heading}tensor(", ""
     name = type(tensor).__name__
     if mark is None or not mark.heading:
