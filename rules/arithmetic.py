@@ -252,7 +252,7 @@ def positive(self):
 positive.returns_self = True
 
 
-abs = promotion.common(_numeric(lax.abs))
+abs = promotion.common(_numeric(jnp.abs))  # `lax.abs` refuses unsigned integers
 reciprocal = promotion.floating(lax.reciprocal)
 
 

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 from jax import lax
+from jaxgrad.rules import pointwise
 from jaxgrad.rules import reduction as reductions
 from jaxgrad.rules import shape as shapes
 
@@ -85,7 +86,7 @@ def logcumsumexp(self, dim):
 def _running_logarithm(numbers, dim):
     def joined(earlier, later):
         # or XLA fuses the steps of the scan into one, which computes each logarithm many times
-        return lax.optimization_barrier(jnp.logaddexp(earlier, later))
+        return lax.optimization_barrier(pointwise.log_of_sum(earlier, later))
 
     return lax.associative_scan(joined, numbers, axis=dim)
 

@@ -477,6 +477,10 @@ def masked_fill(self, mask, value):
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.ndim} dimension(s)."
         )
+    if jnp.iscomplexobj(value) and not jnp.iscomplexobj(self):
+        raise RuntimeError(
+            f"value cannot be converted to type {_dtype(self)} without overflow: it is complex"
+        )
     promotion.broadcast_shapes("masked_fill", self.shape, mask.shape)
     return jnp.where(mask, promotion.cast(value, _dtype(self)), self)
 

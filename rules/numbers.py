@@ -130,9 +130,10 @@ def ldexp(self, other):
 
 
 def _ldexp(self, exponent):
-    limited = jnp.clip(exponent, -5000, 5000)
     if not jnp.issubdtype(exponent.dtype, jnp.inexact):
-        return jnp.ldexp(self, limited.astype(jnp.int32))
+        wide = exponent.astype(jnp.promote_types(exponent.dtype, jnp.int32))  # which has the bounds
+        return jnp.ldexp(self, jnp.clip(wide, -5000, 5000).astype(jnp.int32))
+    limited = jnp.clip(exponent, -5000, 5000)
     whole = jnp.ceil(limited)  # the other factor is at most 1, so it does not overflow
     part = self * jnp.exp2(limited - whole).astype(self.dtype)
     return jnp.ldexp(part, whole.astype(jnp.int32))
@@ -164,7 +165,7 @@ def _magnitudes(function):
     @functools.wraps(function)
     def computed(self, other):
         unsigned = numpy.dtype(f"uint{8 * self.dtype.itemsize}")
-        sizes = (lax.abs(operand).astype(unsigned) for operand in (self, other))
+        sizes = (jnp.abs(operand).astype(unsigned) for operand in (self, other))
         return function(*sizes).astype(self.dtype)
 
     return computed

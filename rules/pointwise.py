@@ -79,7 +79,20 @@ def xlogy_backward(grad, self, other):
 @promotion.in_single
 @_inexact
 def logaddexp(self, other):
-    return jnp.logaddexp(self, other)
+    return log_of_sum(self, other)
+
+
+def log_of_sum(self, other):
+    """`log(exp(self) + exp(other))`; for complex numbers with the imaginary part of the larger one,
+    which the logarithm alone would bring between -pi and pi.
+    """
+    if not jnp.iscomplexobj(self):
+        return jnp.logaddexp(self, other)
+    is_least = self.real < other.real
+    least, greatest = jnp.where(is_least, self, other), jnp.where(is_least, other, self)
+    value = greatest + lax.log1p(lax.exp(least - greatest))
+    is_same = jnp.isinf(greatest.real) & (least.real == greatest.real)
+    return jnp.where(is_same, jnp.logaddexp(self, other), value)
 
 
 @promotion.common

@@ -69,7 +69,7 @@ _REAL = (dtypes.INTEGRAL, dtypes.FLOATING)
 
 def _check_filled(self, value):
     if not hasattr(value, "shape"):
-        promotion.checked_number(value, _dtype(self))
+        promotion.checked_element(value, _dtype(self), self.shape)
 
 
 fill.precondition = _check_filled

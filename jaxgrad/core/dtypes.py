@@ -9,8 +9,6 @@ In this module `bool`, `int` and `float` are dtypes, as in torch; Python's types
 """
 
 import builtins
-import copyreg
-import operator
 
 import ml_dtypes
 import numpy
@@ -77,12 +75,13 @@ class dtype:
             )
         return self._complex
 
+    def __reduce__(self):
+        # compared by identity: a copy is the same object, and pickling stores the global's name
+        return self.name
+
     def __repr__(self):
         return f"torch.{self.name}"
 
-
-# dtypes are compared by identity: a copy is the same object, and pickling stores the global's name
-copyreg.dispatch_table[dtype] = operator.attrgetter("name")
 
 _FROM_NUMPY: dict = {}
 
@@ -138,6 +137,8 @@ def saturated(values, module):
     """Values between the bounds of `float8_e4m3fn`, which has no infinity: as in PyTorch, others
     become the nearest bound, where XLA and ml_dtypes give NaN. module: numpy or jax.numpy.
     """
+    if values.dtype.kind in "biu":
+        values = values.astype("float32")  # integers of 8 bits would wrap the bounds
     return module.clip(values, -448, 448)
 
 
@@ -239,7 +240,17 @@ def set_default_dtype(d, /) -> None:
 _DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15, **dict.fromkeys(FLOAT8, 0)}
 
 
-class finfo:
+class _Limits:
+    """Limits of a dtype, equal to those of the same dtype."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    def __eq__(self, other):
+        return type(other) is type(self) and other.dtype == self.dtype
+
+
+class finfo(_Limits):
     """The limits of a floating-point dtype, or of the parts of a complex one.
 
     type: a dtype, the default dtype if left out. Raises TypeError for booleans and integers.
@@ -271,7 +282,7 @@ class finfo:
         return f"finfo({limits}, dtype={self.dtype})"
 
 
-class iinfo:
+class iinfo(_Limits):
     """The limits of an integer dtype.
 
     type: a dtype. Raises TypeError for bool, floating-point and complex dtypes. Attributes: bits,

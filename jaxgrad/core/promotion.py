@@ -240,6 +240,15 @@ def checked_number(number, dtype) -> bool | int | float | complex:
     return int(plain) if dtype.category == INTEGRAL else plain
 
 
+def checked_element(number, dtype, shape):
+    """`checked_number` for each element of a tensor of this shape: as in PyTorch, one element of
+    half precision overflows to infinity.
+    """
+    is_half = dtype.is_floating_point and dtype.itemsize == 2
+    is_alone = is_half and numpy.prod(shape) == 1
+    return checked_number(number, dtypes.float64 if is_alone else dtype)
+
+
 def refuse_overflow(*operands):
     """Raise RuntimeError for a number that does not fit the common dtype of the operands, None
     among them left out: the precondition of operators that convert numbers with a check.
@@ -264,9 +273,9 @@ def _fits(plain, dtype):
         # an integer -1 wraps to the maximum of an unsigned dtype, as in C; a float -1.0 raises
         wraps = not dtype.is_signed and isinstance(plain, int)
         return (-limits.max if wraps else limits.min) <= plain <= limits.max
-    # PyTorch lets float16 and bfloat16 overflow to infinity
-    single = dtype in (dtypes.float32, dtypes.complex64) and numpy.isfinite(plain)
-    return not single or abs(plain) <= dtypes.finfo(dtypes.float32).max
+    if dtype.itemsize >= (16 if dtype.is_complex else 8) or dtype in dtypes.FLOAT8:
+        return True
+    return not numpy.isfinite(plain) or abs(plain) <= dtypes.finfo(dtype).max
 
 
 def _c_type(dtype):
@@ -275,6 +284,8 @@ def _c_type(dtype):
         return f"c10::complex<{_c_type(dtype.to_real())}>"
     if dtype.category == INTEGRAL:
         return "int" if dtype is dtypes.int32 else f"{dtype.name}_t"
+    if dtype.itemsize == 2:
+        return f"c10::{dtype.scalar_type}"
     return "float" if dtype is dtypes.float32 else "double"
 
 

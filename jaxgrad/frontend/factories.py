@@ -68,7 +68,10 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
         requested = strides.channels_last(result.shape)
     if isinstance(requested, tuple):
         set_abstract_value(result, with_strides(abstract_value(result), requested))
-    return result if out is None else give(name, result, out)
+    if out is None:
+        return result
+    give(name, result, out)
+    return out.requires_grad_() if options.get("requires_grad", False) else out
 
 
 def as_sharded(array, like: Tensor):
@@ -115,7 +118,9 @@ def _linspace(shape, dtype, module, start, end):
 
 
 def _logspace(shape, dtype, module, start, end, base):
-    return (base ** _linspace(shape, module.result_type(float), module, start, end)).astype(dtype)
+    wide = complex if isinstance(start, complex) or isinstance(end, complex) else float
+    exponents = _linspace(shape, module.result_type(wide), module, start, end)
+    return (base**exponents).astype(dtype)
 
 
 def _eye(shape, dtype, module):
@@ -187,7 +192,7 @@ def _filled(name, shape, fill_value, default, options):
         default = dtypes.int64 if type(number) is int else promotion.result_type(number)
     dtype = dtype_of(options, default)
     with np.errstate(over="ignore"):
-        value = np.asarray(promotion.checked_number(number, dtype)).astype(dtype.numpy)
+        value = np.asarray(promotion.checked_element(number, dtype, shape)).astype(dtype.numpy)
     return create(name, _full, shape, dtype, options, value)
 
 
@@ -198,8 +203,8 @@ def arange(*bounds, **options) -> Tensor:
     Forms: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`; real numbers.
     dtype: if None, int64 for ints and the default dtype for floats. Other options as for `zeros`.
 
-    Raises RuntimeError if `step` is zero, leads away from `end` or a bound is not finite, and
-    NotImplementedError for a bool or complex dtype.
+    Raises RuntimeError if `step` is zero, leads away from `end` or a bound is not finite,
+    ValueError if it is zero in the dtype alone, NotImplementedError for a bool or complex dtype.
 
     >>> jaxgrad.arange(3), jaxgrad.arange(1, 2, 0.5)
     (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
@@ -240,10 +245,13 @@ def _count(start, end, step, dtype):
     """The number of steps between start and end."""
     if not all(map(math.isfinite, (start, end))):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    is_given = step != 0
     if dtype is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or step != step:
-        raise RuntimeError("step must be nonzero: arange() would never reach its end")
+        # as in PyTorch: a step that is 0 as an integer alone is a wrong value
+        error = ValueError if step == 0 and is_given else RuntimeError
+        raise error("step must be nonzero: arange() would never reach its end")
     if (end - start) * step < 0:
         raise RuntimeError(
             "upper bound and lower bound inconsistent with step sign: "
@@ -275,12 +283,10 @@ def linspace(start, end, steps, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    count = _steps("linspace", steps)
+    count = _steps("linspace", start, end, steps)
     if _is_variable(start) or _is_variable(end):
         return _between("linspace", start, end, count, options, lambda numbers: numbers)
     dtype, start, end = _ends("linspace", start, end, options)
-    if not dtype.is_floating_point and not dtype.is_complex:
-        start, end = int(start), int(end)
     return create("linspace", _linspace, (count,), dtype, options, start, end)
 
 
@@ -295,7 +301,7 @@ def logspace(start, end, steps, base=10.0, **options: Unpack[FactoryOptions]) ->
     tensor([  1.,  10., 100.])
     """
     base = number_of("logspace", "base", base)
-    count = _steps("logspace", steps)
+    count = _steps("logspace", start, end, steps)
     if _is_variable(start) or _is_variable(end):
         return _between(
             "logspace", start, end, count, options, lambda exponents: ops.pow(base, exponents)
@@ -316,14 +322,12 @@ def _between(name, start, end, steps, options, function):
     check_options(name, options)
     dtype = _dtype_between(name, start, end, options)
     wide = dtype if dtype.is_floating_point or dtype.is_complex else dtypes.float64
-    # as numbers are: linspace takes integers for integers
-    narrow = dtype if name == "linspace" else wide
     place = beside(start if isinstance(start, Tensor) else end)
     start, end = (
         bound if isinstance(bound, Tensor) else full((), bound, dtype=wide, device=place)
         for bound in (start, end)
     )
-    start, end = start.to(narrow).to(wide), end.to(narrow).to(wide)
+    start, end = start.to(dtype).to(wide), end.to(dtype).to(wide)  # as `_ends` of numbers
     counts = arange(steps, dtype=wide.to_real() if wide.is_complex else wide, device=place)
     step = (end - start) / max(steps - 1, 1)
     rising, falling = start + step * counts, end - step * (steps - 1 - counts)
@@ -338,7 +342,11 @@ def _between(name, start, end, steps, options, function):
 def _ends(name, start, end, options):
     """The dtype of a range, and its ends as Python numbers."""
     dtype = _dtype_between(name, start, end, options)
-    return dtype, number_of(name, "start", start), number_of(name, "end", end)
+    start, end = number_of(name, "start", start), number_of(name, "end", end)
+    # as in PyTorch, ends are numbers of the dtype before anything is computed of them
+    return (
+        (dtype, int(start), int(end)) if dtype.category == dtypes.INTEGRAL else (dtype, start, end)
+    )
 
 
 def _dtype_between(name, start, end, options):
@@ -361,9 +369,13 @@ def _dtype_between(name, start, end, options):
     return dtype
 
 
-def _steps(name, steps):
+def _steps(name, start, end, steps):
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
-        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+        types = ", ".join(type_name(argument) for argument in (start, end, steps))
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({types}): argument "
+            f"'steps' must be int, not {type_name(steps)}"
+        )
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
     return operator.index(steps)

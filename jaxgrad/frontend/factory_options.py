@@ -20,8 +20,9 @@ class FactoryOptions(TypedDict, total=False):
     dtype, device: those of the new tensor.
     requires_grad: whether operators on it are recorded; it may be set under `no_grad` too.
     layout: must be `strided`.
-    memory_format: a memory format, or a tuple of strides, that the tensor shows.
-    out: a tensor that receives the values.
+    memory_format: a memory format, or a tuple of strides, that the tensor shows; of `empty` and the
+        `_like` forms.
+    out: a tensor that receives the values; not of the `_like` forms.
     pin_memory: True has no effect where JAX has an accelerator; elsewhere it raises RuntimeError.
     """
 
@@ -43,7 +44,7 @@ def check_options(name: str, options: FactoryOptions):
     """Raise TypeError for an unknown option, RuntimeError for an unsupported value of one."""
     if options.keys() <= _COMMON:
         return
-    unknown = sorted(options.keys() - _NAMES)
+    unknown = sorted(options.keys() - _names_of(name))
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
     if options.get("pin_memory"):
@@ -51,8 +52,20 @@ def check_options(name: str, options: FactoryOptions):
     out = options.get("out")
     if out is not None and not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if options.get("layout") not in (None, devices.strided):
+    layout = options.get("layout")
+    if layout is not None and not isinstance(layout, devices.layout):
+        raise TypeError(
+            f"{name}(): argument 'layout' must be torch.layout, not {type_name(layout)}"
+        )
+    if layout not in (None, devices.strided):
         raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
+
+
+def _names_of(name):
+    """The options of a factory: the strides of the result are not for all to choose."""
+    if name.endswith("_like"):
+        return _NAMES - {"out"}
+    return _NAMES if name == "empty" else _NAMES - {"memory_format"}
 
 
 def dtype_of(options: FactoryOptions, default: dtypes.dtype) -> dtypes.dtype:

@@ -250,6 +250,12 @@ class TensorMethods:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    @api_boundary
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        """The tensor of what a function of NumPy makes of this one: `numpy.sin(x)`."""
+        # as in PyTorch: `numpy.isnan(x)` is of uint8
+        return tensor_data.from_numpy(array.astype("uint8") if array.dtype == bool else array)
+
     def __dlpack__(self, **arguments):
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

@@ -130,6 +130,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
             f"{num_samples} of {input.shape[-1]}"
         )
+    if input.shape[-1] > 2**24:
+        raise RuntimeError(f"number of categories cannot exceed 2^24, but is {input.shape[-1]}")
     if is_concrete(input):
         _check_weights(input.detach())
     shape = (*input.shape[:-1], num_samples) if replacement else input.shape
@@ -140,7 +142,10 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 def _check_weights(weights):
     if not bool((weights.isfinite() & (weights >= 0)).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        raise RuntimeError(
+            "invalid multinomial distribution: "
+            "probability tensor contains either `inf`, `nan` or element < 0"
+        )
     if not bool((weights.sum(-1) > 0).all()):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 

@@ -128,3 +128,11 @@ def test_default_dtype_is_floating(wrong):
 def test_default_dtype_is_a_dtype(wrong):
     with pytest.raises(TypeError, match=r"^invalid dtype object: only floating-point types are"):
         dtypes.set_default_dtype(wrong)
+
+
+def test_limits_are_compared_by_dtype():
+    assert dtypes.finfo(dtypes.float16) == dtypes.finfo(dtypes.half) != dtypes.finfo(dtypes.float32)
+    assert dtypes.iinfo(dtypes.int8) == dtypes.iinfo(dtypes.int8)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(dtypes.finfo(dtypes.float16))
+    assert dtypes.float32.__reduce__() == "float32"

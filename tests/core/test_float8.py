@@ -178,3 +178,10 @@ def test_compiled_conversions_and_jax():
     assert np.isnan(scale[:2]).all() and scale[2] == 4
     # for a mantissa of two bits; PyTorch says 0.125
     assert jaxgrad.finfo(jaxgrad.float8_e5m2fnuz).eps == 0.25
+
+
+def test_integers_in_8_bits():
+    narrow = jaxgrad.tensor([-128, -3, 5, 127], dtype=jaxgrad.int8)
+    assert narrow.to(jaxgrad.float8_e4m3fn).float().tolist() == [-128.0, -3.0, 5.0, 128.0]
+    wide = jaxgrad.tensor([-1000, 1000])
+    assert wide.to(jaxgrad.float8_e4m3fn).float().tolist() == [-448.0, 448.0]

@@ -159,7 +159,7 @@ def described(function, *arguments):
 
 
 def filled(number, dtype):
-    return promotion.cast(promotion.checked_number(number, dtype), dtype).item()
+    return promotion.cast(promotion.checked_element(number, dtype, ()), dtype).item()
 
 
 def beside(number, dtype):

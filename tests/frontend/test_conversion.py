@@ -405,7 +405,7 @@ def test_nothing_here_warns():
         warnings.simplefilter("error")
         jaxgrad.tensor(np.array([np.nan, 1e300])).to(jaxgrad.float32).to(jaxgrad.int32)
         jaxgrad.tensor(np.array([np.nan, 300.0]), dtype=jaxgrad.int8)
-        jaxgrad.full((2,), 1e300, dtype=jaxgrad.float16)
+        jaxgrad.full((1,), 1e300, dtype=jaxgrad.float16)
 
 
 @pytest.mark.parametrize("name", ["float", "double", "half", "int", "long", "bool", "cfloat"])
@@ -446,3 +446,10 @@ def test_floats_out_of_range_of_an_integer_dtype(source, dtype, expected):
     assert x.to(to).tolist() == expected
     assert jaxgrad.jit(lambda x: x.to(to))(x).tolist() == expected
     assert jaxgrad.zeros(len(expected), dtype=to).copy_(x).tolist() == expected
+
+
+def test_functions_of_numpy_return_tensors():
+    x = jaxgrad.tensor([0.0, 1.0])
+    assert type(np.sin(x)) is jaxgrad.Tensor
+    np.testing.assert_allclose(np.sin(x).tolist(), [0.0, 0.8414710], 1e-6)
+    assert (np.isnan(x).dtype, np.add(np.ones(2), x).tolist()) == (jaxgrad.uint8, [1.0, 2.0])

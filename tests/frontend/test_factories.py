@@ -123,7 +123,7 @@ def test_out_is_a_tensor_of_the_dtype():
 def test_the_usual_layout_and_memory_format_are_taken():
     zeros = jaxgrad.zeros(2, layout=jaxgrad.strided, pin_memory=False, out=None)
     assert jaxgrad.ones_like(zeros, memory_format=jaxgrad.preserve_format).layout is jaxgrad.strided
-    with pytest.raises(RuntimeError, match=r"layout must be torch\.strided"):
+    with pytest.raises(TypeError, match=r"argument 'layout' must be torch\.layout, not str"):
         jaxgrad.zeros(2, layout="sparse")
 
 
@@ -275,3 +275,46 @@ def test_ranges_between_traced_tensors(dtype):
         assert result.dtype is expected.dtype
         np.testing.assert_allclose(result, expected, 1e-5)
     checks.count("closed forms", 2)
+
+
+def test_ends_of_ranges_are_numbers_of_the_dtype():
+    for start in (0.5, jaxgrad.tensor(0.5)):
+        assert jaxgrad.logspace(start, 2.5, 3, dtype=jaxgrad.int64).tolist() == [1, 10, 100]
+    turned = jaxgrad.logspace(0, 1j, 3).numpy()
+    np.testing.assert_allclose(turned, 10 ** np.array([0, 0.5j, 1j]), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: jaxgrad.zeros(2, memory_format=jaxgrad.contiguous_format),
+            TypeError,
+            "unexpected",
+        ),
+        (
+            lambda: jaxgrad.zeros_like(jaxgrad.ones(2), out=None),
+            TypeError,
+            "keyword argument 'out'",
+        ),
+        (lambda: jaxgrad.full((2,), 7e4, dtype=jaxgrad.float16), RuntimeError, "c10::Half without"),
+        (lambda: jaxgrad.ones(2).half().fill_(-1e9), RuntimeError, "without overflow"),
+        (lambda: jaxgrad.arange(1, 2, 0.5, dtype=jaxgrad.int64), ValueError, "must be nonzero"),
+        (lambda: jaxgrad.linspace(0, 1, 2.5), TypeError, r"got \(int, int, float\)"),
+    ],
+)
+def test_options_that_factories_refuse(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_gradients_of_out():
+    out = jaxgrad.empty(0)
+    assert jaxgrad.zeros(2, out=out, requires_grad=True) is out
+    assert out.requires_grad
+
+
+def test_one_element_of_half_precision_overflows():
+    for dtype in (jaxgrad.float16, jaxgrad.bfloat16):
+        assert jaxgrad.full((1,), 1e40, dtype=dtype).tolist() == [float("inf")]
+        assert jaxgrad.ones((), dtype=dtype).fill_(-1e40).item() == -float("inf")

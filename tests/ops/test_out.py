@@ -13,6 +13,8 @@ PLACES = torch.tensor([[0, 1], [1, 0]])
 
 EXACT = {
     "addbmm": (MATRIX, BATCH, BATCH),
+    "argmax": (MATRIX, 0),
+    "argmin": (MATRIX, 0),
     "addmm": (MATRIX, MATRIX, MATRIX),
     "addmv": (VECTOR, MATRIX, VECTOR),
     "baddbmm": (BATCH, BATCH, BATCH),
@@ -24,6 +26,7 @@ EXACT = {
     "index_select": (MATRIX, 0, PLACES[0]),
     "inner": (MATRIX, MATRIX),
     "lerp": (MATRIX, MATRIX, MATRIX),
+    "log_softmax": (MATRIX, 0),
     "linalg.multi_dot": ([MATRIX, MATRIX],),
     "linalg.solve": (MATRIX, MATRIX),
     "linalg.vecdot": (MATRIX, MATRIX),
@@ -33,7 +36,9 @@ EXACT = {
     "mv": (MATRIX, VECTOR),
     "nanquantile": (MATRIX, 0),
     "quantile": (MATRIX, 0),
+    "renorm": (MATRIX, 2, 0, 1.0),
     "searchsorted": (MATRIX, MATRIX),
+    "softmax": (MATRIX, 0),
     "take_along_dim": (MATRIX, PLACES, 0),
     **dict.fromkeys(
         [
@@ -102,3 +107,19 @@ def test_out_of_all_and_any(name):
 
 def test_out_of_a_wider_dtype():
     assert torch.add(VECTOR, 1, out=torch.empty(0, dtype=torch.float64)).tolist() == [2.0, 3.0]
+
+
+PAIRS = ["cummax", "cummin", "max", "min", "median", "nanmedian", "sort", "mode"]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_out_of_a_pair(name):
+    function = getattr(torch, name)
+    exact = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    assert function(MATRIX, 0, out=exact)[0] is exact[0]
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        function(MATRIX, 0, out=(torch.empty(0, dtype=torch.float64), exact[1]))
+
+
+def test_out_of_the_larger_of_two():
+    assert torch.max(VECTOR, 1 - VECTOR, out=torch.empty(2, dtype=torch.float64)).tolist() == [1, 2]

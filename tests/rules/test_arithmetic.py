@@ -287,3 +287,12 @@ def test_the_reflected_remainder_has_both_gradients():
     x.__rmod__(y).sum().backward()  # 7 - 2 * 3
     assert (x.grad.item(), y.grad.item()) == (-2.0, 1.0)
     assert (7 % jaxgrad.tensor([2, 3])).tolist() == [1, 1]
+
+
+def test_sizes_of_unsigned_integers():
+    x = jaxgrad.tensor([0, 1, 200, 255], dtype=jaxgrad.uint8)
+    assert (x.abs().tolist(), x.abs().dtype) == ([0, 1, 200, 255], jaxgrad.uint8)
+    assert jaxgrad.gcd(x, x - 1).tolist() == [255, 1, 1, 1]
+    assert jaxgrad.lcm(x, x).tolist() == [0, 1, 200, 255]
+    assert jaxgrad.nn.functional.softsign(x[:2]).tolist() == [0.0, 0.5]
+    count("closed forms", 4)

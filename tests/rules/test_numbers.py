@@ -190,3 +190,12 @@ def test_ldexp_of_complex_numbers_has_gradients():
     exponents = jaxgrad.tensor([0.3, -1.7], dtype=jaxgrad.float64, requires_grad=True)
     assert jaxgrad.autograd.gradcheck(jaxgrad.ldexp, (numbers, exponents), check_forward_ad=True)
     count("derivatives")
+
+
+def test_exponents_of_8_bits():
+    exponents = jaxgrad.tensor([0, 1, 100, 255], dtype=jaxgrad.uint8)
+    expected = [1.0, 2.0, 2.0**100, INFINITE]
+    assert jaxgrad.ldexp(jaxgrad.ones(4), exponents).tolist() == expected
+    negative = jaxgrad.tensor([-128, -1], dtype=jaxgrad.int8)
+    assert jaxgrad.ldexp(jaxgrad.ones(2), negative).tolist() == [2.0**-128, 0.5]
+    count("closed forms", 2)

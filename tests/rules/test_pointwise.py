@@ -235,3 +235,12 @@ def test_second_derivatives_at_kinks(name):
                 )
             numpy.testing.assert_allclose(result, expected, 1e-12, 1e-12)
             count("closed forms")
+
+
+def test_logarithms_of_complex_sums_keep_the_imaginary_part():
+    x, y = jaxgrad.tensor([1 + 5j, 2 - 4j]), jaxgrad.tensor([0 + 6j, 2.5 - 7j])
+    expected = [1.2136 + 5.2527j, 1.6050 - 6.7890j]  # PyTorch's
+    numpy.testing.assert_allclose(jaxgrad.logaddexp(x, y).numpy(), expected, 1e-4)
+    running = jaxgrad.logcumsumexp(jaxgrad.tensor([1 + 5j, 2 + 6j]), 0)
+    numpy.testing.assert_allclose(running.numpy(), [1 + 5j, 2.2136 + 5.7473j], 1e-4)
+    count("closed forms", 2)

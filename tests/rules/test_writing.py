@@ -299,3 +299,11 @@ def test_a_source_too_short_for_its_mask_is_nan_under_a_trace():
     result = jax.jit(ops.masked_scatter)(jnp.zeros(2), jnp.array([True, True]), jnp.ones(1))
     numpy.testing.assert_array_equal(result, [1.0, numpy.nan])
     count("programs")
+
+
+def test_copy_of_a_number():
+    assert jaxgrad.tensor([1, 2]).copy_(2.7).tolist() == [2, 2]
+    x = jaxgrad.ones(2, requires_grad=True)
+    y = (x * 2).copy_(3)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist()) == ([3.0, 3.0], [0.0, 0.0])
