@@ -24,6 +24,45 @@ def _key(words):
     return jax.random.wrap_key_data(words, impl=ALGORITHM)
 
 
+def _at_once(sample):
+    """A sampler of a key and parameters of one shape. The examples of a `jax.vmap` that have a key
+    each draw as one tensor by the first, since all of them have one key (`new_key`).
+    """
+
+    @jax.custom_batching.custom_vmap
+    def of_one(words, *parameters):
+        return sample(_key(words), *parameters)
+
+    @of_one.def_vmap
+    def of_many(size, are_batched, words, *parameters):
+        has_keys, *are_batched = are_batched
+        if not has_keys:
+            axes = [0 if is_batched else None for is_batched in are_batched]
+            return jax.vmap(of_one.fun, (None, *axes))(words, *parameters), True
+        parameters = [
+            parameter if is_batched else jnp.broadcast_to(parameter, (size, *parameter.shape))
+            for parameter, is_batched in zip(parameters, are_batched, strict=True)
+        ]
+        return of_one(words[0], *parameters), True
+
+    return of_one
+
+
+@_at_once
+def _poisson(key, rate):
+    return jax.random.poisson(key, rate, rate.shape)
+
+
+@_at_once
+def _binomial(key, trials, chance):
+    return jax.random.binomial(key, trials, chance, trials.shape)
+
+
+@_at_once
+def _log_of_gamma(key, shape):
+    return jax.random.loggamma(key, shape, shape.shape, shape.dtype)
+
+
 def _wide(tensor):
     """Samples of half precision are drawn in single precision."""
     is_half = tensor.dtype in (jnp.float16, jnp.bfloat16)
@@ -65,8 +104,7 @@ def overwritten_bernoulli(self, p, sample):
 
 def sampled_poisson(self, key):
     _check_floating("poisson", self)
-    rate = _wide(self)
-    return jax.random.poisson(_key(key), rate, self.shape).astype(self.dtype)
+    return _poisson(key, _wide(self)).astype(self.dtype)
 
 
 def sampled_binomial(count, prob, key):
@@ -83,7 +121,7 @@ def sampled_binomial(count, prob, key):
     shape = promotion.broadcast_shapes("binomial", count.shape, prob.shape)
     trials = jnp.broadcast_to(jnp.maximum(_wide(count), 0), shape)
     chance = jnp.broadcast_to(jnp.clip(_wide(prob), 0, 1), shape)
-    return jax.random.binomial(_key(key), trials, chance, shape).astype(count.dtype)
+    return _binomial(key, trials, chance).astype(count.dtype)
 
 
 def sampled_multinomial(self, num_samples, replacement, uniform):
@@ -116,9 +154,8 @@ def sampled_gamma(self, key):
     normal number.
     """
     _check_floating("_standard_gamma", self)
-    shape = _wide(self)
     # the logarithm does not underflow for a small shape
-    samples = jnp.exp(jax.random.loggamma(_key(key), shape, self.shape, shape.dtype))
+    samples = jnp.exp(_log_of_gamma(key, _wide(self)))
     return jnp.maximum(samples, jnp.finfo(self.dtype).tiny).astype(self.dtype)
 
 
@@ -190,9 +227,7 @@ def _gamma_slope(shape, sample):
 def sampled_dirichlet(self, key):
     """Samples of Dirichlet distributions with the concentrations in the last dimension."""
     _check_floating("dirichlet", self)
-    concentration = _wide(self)
-    logs = jax.random.loggamma(_key(key), concentration, self.shape, concentration.dtype)
-    samples = jax.nn.softmax(logs, axis=-1)
+    samples = jax.nn.softmax(_log_of_gamma(key, _wide(self)), axis=-1)
     return jnp.clip(samples, jnp.finfo(self.dtype).tiny, 1).astype(self.dtype)
 
 

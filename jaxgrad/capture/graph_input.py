@@ -90,6 +90,18 @@ class GeneratorInput(GraphInput):
         return np.zeros(2, np.uint64)
 
 
+class ExampleNumber(GraphInput):
+    """The input of a `vmap` that numbers the examples."""
+
+    is_read = True
+
+    def __init__(self, size):
+        self.size, self.key = size, ("example",)
+
+    def array(self, leaves):
+        return jnp.arange(self.size, dtype=jnp.int32)
+
+
 class NumberInput(GraphInput):
     """A Python number that `read()` gives at each call. `turn`: how often the trace had called this
     reader before.

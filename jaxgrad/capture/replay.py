@@ -22,7 +22,7 @@ from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold, leaf_state, set_tracked, wrap
 from .argument_containers import ArgumentContainers, ArgumentEffect, Leaves
-from .graph_input import ArgumentInput, scopes_around
+from .graph_input import ArgumentInput, ExampleNumber, scopes_around
 from .joined_memory import join_again
 from .observation import Observation
 from .outputs import OutputSpec
@@ -55,6 +55,11 @@ class Replay(CaptureScope):
         keys = [("tensor", captured.number) for captured in trace.captured]
         keys += [source.key for source in trace.other_inputs]
         self.input_arrays = dict(zip(keys, inputs, strict=True))
+        self.numbered = [
+            (source.size, self.input_arrays[source.key])
+            for source in trace.other_inputs
+            if isinstance(source, ExampleNumber)
+        ]
         pairs = zip(trace.captured, inputs, strict=False)  # whose arrays are the first inputs
         self.pinned_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
         self.members = {cut.number for group in trace.groups for cut in group.cuts}
@@ -91,13 +96,17 @@ class Replay(CaptureScope):
     def require_joined(self, captured, is_of_memory):
         """Does nothing: the changes of the function are put back, and no call repeats them."""
 
-    def draw(self, generator):
-        if self.is_inner:
+    def draw(self, generator, count=1):
+        if self.is_inner and ("generator", id(generator)) not in self.input_arrays:
             raise RuntimeError(
                 f"{self.name} under func.vmap draws random numbers, so it cannot be differentiated "
                 "twice: draw them outside, and pass them in"
             )
-        return super().draw(generator)
+        return super().draw(generator, count)
+
+    @property
+    def examples(self):
+        return [*super().examples, *self.numbered]
 
     def add_input(self, array, source):
         if source.captured is None:

@@ -46,6 +46,9 @@ class ScopeInputs:
     # more, and by the id of what it is given for a captured tensor the numbers looked at
     traced_answers, is_in_passes, pinned_numbers = None, False, MappingProxyType({})
 
+    # whether the scope around draws the numbers
+    draws_outside = False
+
     # the place of a container among the arguments
     position_of = staticmethod(lambda value: None)
     # by id containers from outside in whose place each call may have another
@@ -98,17 +101,36 @@ class ScopeInputs:
             self.tracers.append(input_p.bind(number=number, aval=aval))
         return self.tracers[-1]
 
-    def draw(self, generator):
-        """The random words of a generator's next draw."""
-        return self.next_words(generator, self.seeded.inputs, GeneratorInput)
+    @property
+    def may_seed(self) -> bool:
+        """Whether the function runs once where the user's code does, so that it may set seeds."""
+        return not self.is_inner
 
-    def next_words(self, generator, sources: dict, kind):
+    @property
+    def examples(self) -> list[tuple]:
+        """Of each `vmap` around whose examples draw different numbers, the outermost first: how
+        many examples there are, and the number of the one that is traced.
+        """
+        return [] if self.parent is None else self.parent.examples
+
+    def check_draw(self, parameters, target=None):
+        """Raise RuntimeError if a `vmap` around refuses a draw with these tensors as parameters,
+        which is written to the tensor `target`.
+        """
+        if self.parent is not None:
+            self.parent.check_draw(parameters, target)
+
+    def draw(self, generator, count=1):
+        """The random words of a generator's next draw, which takes `count` draws."""
+        return self.next_words(generator, self.seeded.inputs, GeneratorInput, count)
+
+    def next_words(self, generator, sources: dict, kind, count):
         """The words of a draw, from the state that is an input, or that was set inside."""
         state = self.seeded.get(generator)
         if state is not None:
-            return state.next_words()
+            return state.next_words(count)
         source = self.source_of_draws(generator, sources, kind)
-        number, source.count = source.count, source.count + 1
+        number, source.count = source.count, source.count + count
         return random_words(source.words, number)
 
     def source_of_draws(self, generator, sources: dict, kind):

@@ -56,7 +56,7 @@ class SubgraphScope(CaptureScope):
                 mode.draws.reset(again)
                 dual_level.window.reset(seen)
 
-    def draw(self, generator):
+    def draw(self, generator, count=1):
         raise RuntimeError(
             f"{self.name}: a function inside draws random numbers, which would be the same ones at "
             "each run: draw them outside, and pass them in"
@@ -89,11 +89,11 @@ class CountedScope(SubgraphScope):
         super().__init__(name)
         self.draws: dict[int, RunDraws] = {}
 
-    def draw(self, generator):
+    def draw(self, generator, count=1):
         is_counted = isinstance(self.parent, CountedScope)
         if not is_counted and getattr(type(self.parent), "draw", None) is not CaptureScope.draw:
-            return super().draw(generator)  # in a trace of JAX's own, a branch, or a vmap
-        return self.next_words(generator, self.draws, RunDraws)
+            return super().draw(generator, count)  # in a trace of JAX's own, a branch, or a vmap
+        return self.next_words(generator, self.draws, RunDraws, count)
 
 
 class RunDraws(GraphInput):

@@ -190,10 +190,19 @@ def unequal_extents(pairs: list):
 # primitives of equations that run a jaxpr with their own operands. One that is not known is an
 # operation like others: a derivative is not proven to be linear.
 CALLS = frozenset(
-    ["checkpoint", "closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2"]
+    [
+        "checkpoint",
+        "closed_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vmap_call",
+        "jit",
+        "pjit",
+        "remat2",
+    ]
 )
 # the parameters of primitives that are the jaxpr which they run
-INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")
 
 
 def jitted_jaxpr(equation) -> jax_core.ClosedJaxpr | None:

@@ -8,6 +8,7 @@ has set. Each call leaves the generator in the state at the end of the function.
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
 
 import jax
@@ -21,9 +22,26 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, held, wrap
 
 INSIDE = (
-    "Generator.{name} in a function that is traced once for many runs (vmap, a branch or a loop of "
-    "jaxgrad.func, a replay of these) would not run in each of them: call it outside"
+    "Generator.{name} in a function that is traced once for many runs (a branch or a loop of "
+    "jaxgrad.func, a replay of these or of a vmap) would not run in each of them: call it outside"
 )
+
+
+def _where_drawn(method):
+    """Call the method for the scope that draws the numbers, which may be the one around."""
+
+    @functools.wraps(method)
+    def call(self, generator, *arguments):
+        scope = self.scope
+        if not scope.draws_outside:
+            return method(self, generator, *arguments)
+        known = [scope.captured.get(id(argument)) for argument in arguments]
+        with scope.outer_trace():
+            pairs = zip(arguments, known, strict=True)
+            outer = [a if captured is None else captured.snapshot.copy() for a, captured in pairs]
+            return call(scope.parent.seeded, generator, *outer)
+
+    return call
 
 
 class SeededState:
@@ -37,9 +55,9 @@ class SeededState:
     def __init__(self, words, seed, source: GeneratorInput | None = None):
         self.words, self.seed, self.source, self.count = words, seed, source, 0
 
-    def next_words(self):
-        self.count += 1
-        return random_words(self.words, self.count - 1)
+    def next_words(self, count):
+        self.count += count
+        return random_words(self.words, self.count - count)
 
     def current_words(self):
         """The seed and the count of draws as an array."""
@@ -79,6 +97,7 @@ class SeededGenerators:
 
     # ---- what the function does
 
+    @_where_drawn
     def set_seed(self, generator, seed):
         """Set the seed of a generator. seed: an int, or a symbolic one."""
         self.refuse_inside("manual_seed")
@@ -97,6 +116,7 @@ class SeededGenerators:
         self.refuse_inside("seed")
         return self.scope.number(random_seed)
 
+    @_where_drawn
     def seed_of(self, generator):
         """The seed that the function has given to a generator; None where it has given none. Raises
         RuntimeError where it is not known.
@@ -112,6 +132,7 @@ class SeededGenerators:
             )
         return state.seed
 
+    @_where_drawn
     def get_state(self, generator) -> Tensor:
         """The state of a generator as a tensor of bytes."""
         self.refuse_inside("get_state")
@@ -129,6 +150,7 @@ class SeededGenerators:
         self.known[id(tensor)] = weakref.ref(tensor), array, copy.copy(state)
         return tensor
 
+    @_where_drawn
     def set_state(self, generator, tensor: Tensor):
         """Set the state of a generator from a tensor of bytes."""
         self.refuse_inside("set_state")
@@ -149,7 +171,7 @@ class SeededGenerators:
         """Raise RuntimeError in a part of the trace that runs more than once for one run of the
         user's code, or not at all.
         """
-        if any(scope.is_inner for scope in scopes_around(self.scope)):
+        if not all(scope.may_seed for scope in scopes_around(self.scope)):
             raise RuntimeError(INSIDE.format(name=name))
 
 

@@ -22,7 +22,7 @@ from ..core.aval import check_bytes, types_of_trace
 from ..core.bounded_cache import bounded
 from ..core.deferred import BARRIERS
 from ..late import LateModule
-from ..tape.mode import draws
+from ..tape import mode
 from . import threefry
 from .array_creation import computed_late, is_frequent, on_device
 
@@ -52,6 +52,39 @@ def fold(words):
         for word in (words[2], words[3]):
             key = jax.random.fold_in(key, word)
         return jax.random.key_data(key)
+
+
+def _examples():
+    """How many examples draw different numbers in the `vmap`s around, the outermost first, and the
+    numbers of the one that is traced.
+    """
+    scope = mode.scope.get()
+    examples = [] if scope is None else scope.examples
+    return tuple([size for size, _ in examples]), tuple([number for _, number in examples])
+
+
+def of_example(values):
+    """What the traced example takes of a draw of all examples of the `vmap`s around.
+
+    values(sizes): the numbers that are drawn at once, with these extents in front.
+    """
+    sizes, numbers = _examples()
+    drawn = values(sizes)
+    return drawn.at[numbers].get(mode="promise_in_bounds") if numbers else drawn
+
+
+def words_of_example(generator):
+    """The words of a draw, as `Generator.next_key` gives them, where the examples of the `vmap`s
+    around draw one after the other.
+    """
+    sizes, numbers = _examples()
+    words = generator.next_keys(math.prod(sizes))
+    if not numbers:
+        return words
+    with types_of_trace():
+        number = jnp.ravel_multi_index(numbers, sizes, mode="clip").astype(np.uint64)
+        state = jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64)
+        return jax.lax.bitcast_convert_type(state.at[1].add(number), np.uint32).reshape(4)
 
 
 class Distribution(NamedTuple):
@@ -207,17 +240,24 @@ scaled_normal = Distribution(_scaled_normal_values, at_least_single)
 integers, bits = _Integers(), _Bits()
 
 
-def draw(distribution, shape, dtype, generator, device, *numbers):
+def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True):
     """The value of a new tensor from a draw; `dtype` is numpy's. Raises RuntimeError for 2**63
     bytes or more.
+
+    at_once: whether the examples of a `vmap` draw at once, or one after the other.
     """
     # a number of a narrow dtype comes from one of up to 64 bits
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
-    words, shape = generator.next_key(), tuple(shape)
+    words, shape = generator.next_key() if at_once else words_of_example(generator), tuple(shape)
     if isinstance(words, jax.core.Tracer):
         with types_of_trace():
-            return _shaped(distribution, shape, dtype, fold(words), *numbers)
-    if draws.get() is None:
+            key = fold(words)
+
+            def values(sizes):
+                return _shaped(distribution, sizes + shape, dtype, key, *numbers)
+
+            return of_example(values) if at_once else values(())
+    if mode.draws.get() is None:
         return _drawn(distribution, shape, dtype, words, device, *numbers)
     # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
     with jax.ensure_compile_time_eval():

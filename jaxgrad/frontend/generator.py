@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import threading
 
@@ -114,8 +115,8 @@ class Generator:
             state = np.array([self._seed, self._draws], np.uint64)
         return from_numpy(state.view(np.uint8))
 
-    def set_state(self, new_state: Tensor) -> None:
-        """Restore seed and count of draws.
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Restore seed and count of draws, and return the generator.
 
         new_state: a uint8 tensor of shape (16,), from `get_state`.
 
@@ -123,7 +124,7 @@ class Generator:
 
         >>> generator = jaxgrad.Generator()
         >>> state, first = generator.get_state(), jaxgrad.rand(2, generator=generator)
-        >>> generator.set_state(state)
+        >>> generator = generator.set_state(state)
         >>> bool((first == jaxgrad.rand(2, generator=generator)).all())
         True
         """
@@ -139,10 +140,11 @@ class Generator:
         scope = mode.scope.get()
         if scope is not None:
             scope.seeded.set_state(self, new_state)
-            return
+            return self
         state = np.array(new_state.tolist(), np.uint8).view(np.uint64).tolist()
         with self._lock:
             self._seed, self._draws = state
+        return self
 
     def _refuse_traced(self, name):
         if mode.scope.get() is not None:
@@ -155,16 +157,20 @@ class Generator:
         """Seed and number of a new draw, as four uint32. Raises RuntimeError inside `jax.jit`."""
         return drawn(self._new_key)
 
-    def _new_key(self):
+    def next_keys(self, count: int):
+        """Seed and number of the first of so many new draws, as `next_key`."""
+        return drawn(functools.partial(self._new_key, count))
+
+    def _new_key(self, count=1):
         if mode.scope.get() is not None:
-            return mode.scope.get().draw(self)
+            return mode.scope.get().draw(self, count)
         if is_traced():
             raise RuntimeError(
                 "random numbers drawn inside jax.jit would be drawn once, while tracing, and "
                 "frozen into the program: use jaxgrad.jit, or draw them outside and pass the "
                 "tensor in"
             )
-        return self.take(1).view(np.uint32)
+        return self.take(count).view(np.uint32)
 
     @property
     def draws(self) -> int:

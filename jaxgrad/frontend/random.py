@@ -6,6 +6,7 @@ on the device, and not on draws from other generators. They differ from PyTorch'
 
 from __future__ import annotations
 
+import functools
 from typing import Unpack
 
 import jax
@@ -18,6 +19,7 @@ from ..core.aval import meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.host_values import values_or_array
+from ..tape import mode
 from ..tape.communicate import communicated
 from ..tape.tensor import Tensor, held, is_on_meta, spans_processes, wrap
 from ..tape.torch_function import api_boundary
@@ -84,19 +86,37 @@ def _rand(name, shape, options):
     return draw_floats(name, draw.uniform, shape, options, "check_uniform_bounds")
 
 
-def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
+def check_draw(*parameters, target: Tensor | None = None):
+    """Raise RuntimeError if a `vmap` around refuses a draw with these parameters of a distribution,
+    tensors or numbers; target: the tensor that the draw overwrites.
+    """
+    scope = mode.scope.get()
+    if scope is not None:
+        scope.check_draw([value for value in parameters if isinstance(value, Tensor)], target)
+
+
+def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False) -> Tensor:
     """The key of a new draw, for operators that draw by themselves: uint32 of shape (2,).
 
-    like: a tensor that the draw is for; no draw is taken where it has no data.
+    like: a tensor that the draw is for; no draw is taken where it has no data. at_once: whether the
+    operator draws the numbers of all examples of a `vmap` by one key, which all of them get.
     """
     generator = generator_of(name, {"generator": generator})
     if is_on_meta(like):
         return wrap(meta_array((2,), dtypes.uint32))
-    words = generator.next_key()
+    words = generator.next_key() if at_once else draw.words_of_example(generator)
     if isinstance(words, jax.core.Tracer):
-        return _of_all(wrap(draw.fold(words)), like)
+        key = draw.fold(words)
+        if at_once:  # they differ for `jax.vmap`, which has the operator draw for all of them
+            key = draw.of_example(functools.partial(_copies, key))
+        return _of_all(wrap(key), like)
     with jax.ensure_compile_time_eval():
         return _of_all(wrap(from_host(draw.fold(words))), like)
+
+
+def _copies(key, sizes):
+    with types_of_trace():
+        return jnp.broadcast_to(key, (*sizes, 2))
 
 
 def _spans(tensor: Tensor | None) -> bool:
@@ -300,7 +320,8 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     if has_no_data(options):
         return from_array("randperm", meta_array((count,), dtype), options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
-    keys = run("randperm", draw.draw, draw.bits, (count,), np.dtype(np.uint64), generator, None)
+    bits = functools.partial(draw.draw, draw.bits, at_once=False)
+    keys = run("randperm", bits, (count,), np.dtype(np.uint64), generator, None)
     if isinstance(keys, jax.core.Tracer):
         with types_of_trace():
             return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)

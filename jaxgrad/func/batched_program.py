@@ -14,8 +14,15 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
-from ..capture.captured import CapturedTensor, TensorInput, outside_aval
-from ..capture.graph_input import ArgumentInput, ArgumentSource, GraphInput
+from ..capture.captured import CapturedTensor, HeldSource, TensorInput, outside_aval
+from ..capture.dependence import depends_on
+from ..capture.graph_input import (
+    ArgumentInput,
+    ArgumentSource,
+    ExampleNumber,
+    GraphInput,
+    scopes_around,
+)
 from ..capture.guards import SeparateMemory
 from ..capture.outputs import OutputSpec
 from ..capture.replay import created_arrays, replay
@@ -37,6 +44,7 @@ from ..core.aval import (
     with_shape,
 )
 from ..core.program import Program, bare, is_bare
+from ..draws.seed_effects import SeedEffect
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import snapshot
 from ..storage.sole_owner import is_shared
@@ -61,12 +69,38 @@ HINTS = {
     "item()": "vmap: It looks like you're calling .item() on a Tensor. ",
     "bool()": "vmap: It looks like you're attempting to use a Tensor in some "
     "data-dependent control flow. ",
-} | dict.fromkeys(("nonzero()", "masked_select()", "indexing with a boolean mask"), _SHAPES)
+} | dict.fromkeys(
+    (
+        "nonzero()",
+        "masked_select()",
+        "indexing with a boolean mask",
+        "unique()",
+        "unique_consecutive()",
+        "bincount()",
+        "repeat_interleave() without output_size",
+    ),
+    _SHAPES,
+)
 
 
 # the kinds of results that the program computes
 ARRAYS = ("created", "array")
 
+SHARED = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+    "`other` in extra_args that has more elements than `self`: all examples of {} share the tensor "
+    "of shape {} that each writes its own values to. Return the value, or map along a dimension of "
+    "the tensor"
+)
+SAME_OF_BATCHED = (
+    "Vmap does not currently support same randomness with a batched tensor input: the parameters "
+    "of the distribution differ from example to example. Use randomness='different'"
+)
+DIFFERENT_IN_PLACE = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+    "like same randomness, since the examples share the tensor: write to a tensor that is made "
+    "inside, or map along a dimension of this one"
+)
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
 
@@ -74,16 +108,18 @@ class ExampleScope(CaptureScope):
     """The capture scope of one example.
 
     randomness: that of `vmap`. example: the number of the example, if randomness is "different".
-    size: the number of examples. printed: gets an element for each tensor that is printed.
+    printed: gets an element for each tensor that is printed.
     """
 
     is_inner = True
     hints = HINTS
     level = None  # of forward mode
+    may_seed = True
 
-    def __init__(self, name, randomness, size, printed):
+    def __init__(self, name, randomness, examples: Examples, printed):
         super().__init__(name)
-        self.randomness, self.example, self.size, self.printed = randomness, None, size, printed
+        self.randomness, self.example, self.printed = randomness, None, printed
+        self.mapped, self.size = examples, examples.size
         self.batches = {}  # by the tracer of one example: the argument and its mapped dimension
 
     @contextmanager
@@ -121,34 +157,50 @@ class ExampleScope(CaptureScope):
         self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(example)
         return example
 
-    def draw(self, generator):
+    @property
+    def examples(self):
+        here = [(self.size, self.example)] if self.randomness == "different" else []
+        return [*super().examples, *here]
+
+    def check_draw(self, parameters, target=None):
+        is_of_batched = any(map(self.is_batched, parameters))
+        if self.randomness == "same" and is_of_batched:
+            raise RuntimeError(SAME_OF_BATCHED)
+        if self.randomness == "different" and target is not None and self.is_shared(target):
+            refusal = SHARED.format(self.name, list(target.shape))
+            raise RuntimeError(refusal if is_of_batched else DIFFERENT_IN_PLACE)
+        super().check_draw(parameters, target)
+
+    def is_batched(self, tensor: Tensor) -> bool:
+        """Whether the numbers of a tensor depend on the example."""
+        scopes = [*scopes_around(mode.scope.get())]
+        return depends_on(tensor._array, self.is_mapped, scopes)
+
+    def is_mapped(self, scope, source: GraphInput) -> bool:
+        """Whether an input of this scope, or of another one, differs from example to example."""
+        return scope is self and self.mapped.axis(source) is not None
+
+    def is_shared(self, tensor: Tensor) -> bool:
+        """Whether a tensor is from outside, and one for all examples."""
+        captured = self.captured.get(id(tensor))
+        is_mapped = captured is not None and self.mapped.dim_of(captured) is not None
+        return self.is_outside(tensor) and not is_mapped
+
+    def draw(self, generator, count=1):
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness "
                 "operation out of vmap"
             )
-        if self.parent is None:
-            words = super().draw(generator)
-        else:
-            with self.outer_trace():
-                words = generator.next_key()
-        if self.randomness == "same":
-            return words
-        with types_of_trace():
-            return jnp.asarray(words).at[3].set(self.example.astype(jnp.uint32) + 1)
+        if not self.draws_outside:
+            return super().draw(generator, count)
+        with self.outer_trace():
+            return self.parent.draw(generator, count)
 
-
-class ExampleNumber(GraphInput):
-    """The input that numbers the examples."""
-
-    is_read = True
-
-    def __init__(self, size):
-        self.size, self.key = size, ("example",)
-
-    def array(self, leaves):
-        return jnp.arange(self.size, dtype=jnp.int32)
+    @property
+    def draws_outside(self):
+        return self.parent is not None
 
 
 class ExampleOutput(OutputSpec):
@@ -209,6 +261,14 @@ class Examples:
         """The mapped dimension of a captured tensor, None for a shared one."""
         return None if captured.position is None else self.dims[captured.position]
 
+    def axis(self, source: GraphInput):
+        """The mapped dimension of an input, None for a shared one."""
+        if source.captured is not None:
+            return self.dim_of(source.captured)
+        if isinstance(source, ExampleNumber):
+            return 0
+        return self.dims[source.position] if isinstance(source, ArgumentInput) else None
+
     def batched_aval(self, aval, dim):
         shape = tuple(aval.shape)
         return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
@@ -225,16 +285,9 @@ class BatchedProgram(Executable):
         self.examples = tracing.examples
         super().__init__(tracing, trace, tensors, leaves)
 
-    def axis(self, source):
-        if source.captured is not None:
-            return self.examples.dim_of(source.captured)
-        if isinstance(source, ExampleNumber):
-            return 0
-        return self.examples.dims[source.position] if isinstance(source, ArgumentInput) else None
-
     def forward(self, run, order):
         self.refuse_escaped()
-        self.axes = [*map(self.axis, order), *[None] * len(self.trace.constants)]
+        self.axes = [*map(self.examples.axis, order), *[None] * len(self.trace.constants)]
         axes = [self.examples.written_axes.get(number, 0) for number in range(self.output.count)]
         if self.trace.pullback is not None:
             pairs = zip(self.partition.inputs, self.axes, strict=True)
@@ -329,14 +382,22 @@ class BatchedProgram(Executable):
             return self.run_with_tangents(leaves, tensors)
         return super().__call__(leaves, tensors, inputs)
 
+    def change(self, leaves, tensors):
+        if any(map(has_tangent, tensors)):
+            return self.run_with_tangents(leaves, tensors)
+        return super().change(leaves, tensors)
+
     def run_with_tangents(self, leaves, tensors):
         """Run on tensors with tangents: JAX differentiates the whole call."""
-        if any(isinstance(effect, TensorEffect) for effect in self.output.effects):
+        if self.output.effects:
+            writes = any(isinstance(effect, TensorEffect) for effect in self.output.effects)
+            what = "writes to an argument" if writes else "changes an object or sets a seed"
             raise RuntimeError(
-                f"vmap: {self.name} writes to an argument and gets a tensor with a forward-mode "
-                "tangent: return the new value instead"
+                f"vmap: {self.name} {what} and gets a tensor with a forward-mode tangent: return "
+                "the new value instead"
             )
-        others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
+        with jax.enable_x64(True):  # the state of a generator has 64 bits
+            others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
         inputs = [*tensors, *others]
         program = BatchedCall(
             self, [with_dual(abstract_value(current(tensor)), False) for tensor in inputs]
@@ -385,7 +446,7 @@ class BatchedTracing(Tracing):
         super().__init__(mapped, leaves, structure)
 
     def new_scope(self):
-        return ExampleScope(self.name, self.jitted.randomness, self.examples.size, self.printed)
+        return ExampleScope(self.name, self.jitted.randomness, self.examples, self.printed)
 
     def wide(self):
         return tracing(not self.is_narrow)
@@ -412,6 +473,11 @@ class BatchedTracing(Tracing):
                 leaf = scope.add_input(struct, ArgumentInput(position))
             inputs.append(leaf)
         return inputs
+
+    def source_of(self, position):
+        # code may look at the numbers of an argument that all examples share
+        is_shared = self.examples.dims[position] is None
+        return HeldSource(position) if is_shared else super().source_of(position)
 
     def take_captured(self):
         super().take_captured()
@@ -443,10 +509,16 @@ class BatchedTracing(Tracing):
         is_outside = self.scope.is_outside
         if any(isinstance(leaf, Tensor) and not is_outside(leaf) for leaf in leaves):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
+        for effect in self.output.effects:
+            if isinstance(effect, SeedEffect) and effect.output is not None:
+                self.examples.written_axes[effect.output] = None
 
     def batch_effect(self, captured, effect: TensorEffect, output: OutputSpec):
         """Turn a side effect on one example into one on the batched argument."""
         dim = self.examples.dim_of(captured)
+        if dim is None and self.is_shared_write(effect, output):
+            self.examples.written_axes[effect.value.output] = None
+            return
         self.refuse_shared(captured, effect, dim)
         effect.grad = UNCHANGED  # the .grad of one example is not that of the argument
         effect.tracked = captured.tracked
@@ -457,15 +529,30 @@ class BatchedTracing(Tracing):
             if captured.is_elsewhere_than(shown):
                 self.move(reference(), dim, captured, effect, output)
 
+    def is_shared_write(self, effect: TensorEffect, output: OutputSpec) -> bool:
+        """Whether all examples write the same constant to a tensor that they share."""
+        value = effect.value
+        if effect.grad is not UNCHANGED or value is None:
+            return False
+        array, scopes = output.arrays[value.output], [*scopes_around(self.scope)]
+        if depends_on(array, self.scope.is_mapped, scopes):
+            return False
+        if value.root is not None:
+            raise NotImplementedError(
+                f"vmap: {self.name} writes a value that requires grad to a tensor of shape "
+                f"{list(array.shape)} that its examples share: write it outside of the vmap"
+            )
+        return True
+
     def refuse_shared(self, captured, effect, dim):
         """Raise RuntimeError if the examples would change a tensor that they share."""
         if dim is None:
-            what = "written to" if effect.grad is UNCHANGED else "given a .grad"
+            shape = list(captured.aval.shape)
+            if effect.grad is UNCHANGED:
+                raise RuntimeError(SHARED.format(self.name, shape))
             raise RuntimeError(
-                f"vmap: inplace arithmetic is not possible on a tensor of shape "
-                f"{list(captured.aval.shape)} that all examples of {self.name} share, and that is "
-                f"{what} by each: return the value, use autograd.grad instead of backward(), or "
-                "map along a dimension of the tensor"
+                f"vmap: all examples of {self.name} share a tensor of shape {shape}, and each "
+                "gives it a .grad: use autograd.grad instead of backward()"
             )
 
     def move(self, whole, dim, captured, effect: TensorEffect, output: OutputSpec):

@@ -83,8 +83,8 @@ def is_in_trace(leaves) -> bool:
 
 def check_results(name, out_dims, results):
     """Raise ValueError for a result that is not a tensor, unless its `out_dims` is None."""
-    leaves = flatten(results, _is_none)[0]
-    for leaf, dim in zip(leaves, spread_out_dims(name, out_dims, results, _is_none), strict=True):
+    leaves = flatten(results, is_none)[0]
+    for leaf, dim in zip(leaves, spread_out_dims(name, out_dims, results, is_none), strict=True):
         if dim is not None and not isinstance(leaf, Tensor | jax.Array):
             raise ValueError(
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type "
@@ -92,7 +92,8 @@ def check_results(name, out_dims, results):
             )
 
 
-def _is_none(value) -> bool:
+def is_none(value) -> bool:
+    """A leaf of arguments and results, which other pytrees leave out."""
     return value is None
 
 
@@ -101,7 +102,7 @@ def spread_out_dims(name, out_dims, results, is_whole=None) -> list[int | None]:
     count = len(flatten(results, is_whole)[0])
     if out_dims is None or isinstance(out_dims, int):
         return [out_dims] * count
-    if not isinstance(out_dims, tuple | list | dict):
+    if not all(dim is None or isinstance(dim, int) for dim in flatten(out_dims)[0]):
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
             "python collection of ints representing where in the outputs the vmapped dimension "
@@ -124,7 +125,7 @@ def spread_out_dims(name, out_dims, results, is_whole=None) -> list[int | None]:
 
 def spread(dims, args, is_whole=None) -> list:
     """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
-    if dims is None or isinstance(dims, int):
+    if not isinstance(dims, tuple | list | dict):
         return [dims] * len(flatten(args, is_whole)[0])
     if isinstance(dims, dict):
         if not isinstance(args, dict) or dims.keys() != args.keys():

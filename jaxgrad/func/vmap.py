@@ -17,6 +17,7 @@ import jax
 from .. import ops
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import shows_users_frames
+from ..frontend.generator import default_generator
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
 from . import shared_function
@@ -24,6 +25,7 @@ from .mapped_function import (
     OwnFunctions,
     check_results,
     is_in_trace,
+    is_none,
     spread,
     spread_out_dims,
 )
@@ -67,7 +69,7 @@ def vmap(
         )
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    name = getattr(func, "__name__", repr(func))
+    name = name_of(func)
     functions = OwnFunctions()
 
     def mapped(leaves, dims, args, kwargs):
@@ -90,7 +92,10 @@ def vmap(
         if chunk_size is None or size <= chunk_size:
             return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
         parts = []
+        state = default_generator.get_state() if randomness == "same" else None
         for part in _chunks(leaves, dims, size, chunk_size):
+            if state is not None:
+                default_generator.set_state(state)
             arguments, named = jax.tree.unflatten(structure, part)
             results, shape = flatten(mapped(part, dims, arguments, named))
             parts.append(results)
@@ -98,6 +103,13 @@ def vmap(
         return _move_dims(name, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
+
+
+def name_of(func) -> str:
+    """The name of a function in messages."""
+    if isinstance(func, functools.partial):
+        return f"functools.partial({name_of(func.func)}, ...)"
+    return getattr(func, "__name__", repr(func))
 
 
 def _without_data(func, name, leaves, structure, dims, size, out_dims):
@@ -134,7 +146,7 @@ def _joined(parts):
 
 def _dims(name, in_dims, args, kwargs, leaves) -> tuple:
     """The mapped dimension of each leaf of the arguments, or None."""
-    if not isinstance(in_dims, int | tuple | list):
+    if not isinstance(in_dims, int | tuple):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
             f"or a (potentially nested) tuple matching the structure of inputs, got: "
@@ -145,23 +157,31 @@ def _dims(name, in_dims, args, kwargs, leaves) -> tuple:
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
             "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
-    wanted = in_dims if isinstance(in_dims, int) else tuple(in_dims)
+    parts = flatten(args, is_none)[0]
     try:
-        dims_of_args = spread(wanted, args)
+        dims = (
+            [in_dims] * len(parts) if isinstance(in_dims, int) else spread(in_dims, args, is_none)
+        )
     except ValueError:
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
-            f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(wanted)} "
+            f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(in_dims)} "
             f"but inputs has structure {flatten(args)[1]}."
         ) from None
-    dims = [*dims_of_args, *[None] * len(flatten(kwargs)[0])]
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-    return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
+    dims = [_dim(where, part, dim) for part, dim in zip(parts, dims, strict=True)]
+    mapped = [dim for part, dim in zip(parts, dims, strict=True) if part is not None]
+    return (*mapped, *[None] * len(flatten(kwargs)[0]))
 
 
 def _dim(where, leaf, dim):
     if dim is None:
         return None
+    if not isinstance(dim, int):
+        raise ValueError(
+            f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer "
+            "dimension or None."
+        )
     if not isinstance(leaf, Tensor | jax.Array):
         raise ValueError(
             f"{where}: Got in_dim={dim} for an input but the input is of type {class_of(leaf)}. "

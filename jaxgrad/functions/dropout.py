@@ -59,10 +59,13 @@ def _dropout(name, of_channels=False, keeps_moments=False, in_place=False):
                 "Feature dropout requires at least 2 dimensions in the input, which has the shape "
                 f"{list(input.shape)}"
             )
+        if p == 1:  # nothing is drawn
+            check_dtype(name, input)
+            return input.mul_(0) if in_place else input * 0
         shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if of_channels else input.shape
         factor = _kept(name, input, 1 - p, None, shape).to(input.dtype)
-        if not keeps_moments or p == 1:
-            factor = factor / (1 - p if p < 1 else 1)
+        if not keeps_moments:
+            factor = factor / (1 - p)
             return input.mul_(factor) if in_place else input * factor
         scale = 1 / math.sqrt((SELU_MINIMUM**2 * p + 1) * (1 - p))
         shift = (1 - factor) * (SELU_MINIMUM * scale) - SELU_MINIMUM * scale * p

@@ -17,7 +17,15 @@ from ..core import dtypes, promotion
 from ..frontend import draw
 from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
-from ..frontend.random import draw_floats, draw_integers, draw_normal, new_key, rand, random_tensor
+from ..frontend.random import (
+    check_draw,
+    draw_floats,
+    draw_integers,
+    draw_normal,
+    new_key,
+    rand,
+    random_tensor,
+)
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
@@ -50,10 +58,18 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tenso
     if p is not None:
         if isinstance(p, Tensor):
             raise TypeError("bernoulli(): argument 'p' must be float, not Tensor")
+        check_draw(input)
         return bernoulli_(input.clone(), p, generator=generator)
     if input.dtype.is_floating_point:
         _check_probabilities(input)
+    check_draw(input)
     return ops._bernoulli(input, _uniform(input.shape, input, generator))
+
+
+def _key(generator, name, *parameters):
+    """The key of an operator of rules/random.py that draws numbers with these parameters."""
+    check_draw(*parameters)
+    return new_key(generator, name, parameters[0], at_once=True)
 
 
 def _check_probabilities(p):
@@ -80,7 +96,7 @@ def poisson(input: Tensor, generator=None) -> Tensor:
     known = input.dtype.is_floating_point and is_concrete(input)
     if known and not bool((input >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return ops._poisson(input, new_key(generator, "poisson", input))
+    return ops._poisson(input, _key(generator, "poisson", input))
 
 
 @takes_out
@@ -98,7 +114,7 @@ def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     """
     check_tensor("binomial", count, "argument 'count'")
     check_tensor("binomial", prob, "argument 'prob'")
-    return ops._binomial(count, prob, new_key(generator, "binomial", count))
+    return ops._binomial(count, prob, _key(generator, "binomial", count, prob))
 
 
 @takes_exact_out
@@ -134,6 +150,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError(f"number of categories cannot exceed 2^24, but is {input.shape[-1]}")
     if is_concrete(input):
         _check_weights(input.detach())
+    check_draw(input)
     shape = (*input.shape[:-1], num_samples) if replacement else input.shape
     return ops._multinomial(
         input.detach(), num_samples, replacement, _uniform(shape, input, generator)
@@ -178,6 +195,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
         mean, std = number_of("normal", "mean", mean), number_of("normal", "std", std)
         numbers = _normal("normal", shape_of("normal", size), options, mean, std)
         return numbers.requires_grad_(requires_grad)
+    check_draw(*tensors)
     shape = promotion.broadcast_shapes("normal", *(tensor.shape for tensor in tensors))
     sample = draw_normal("normal", shape, like("normal", tensors[0], options))
     numbers = ops._normal(mean, std, sample)
@@ -215,7 +233,7 @@ def _standard_gamma(input: Tensor, generator=None) -> Tensor:
     dtype.
     """
     check_tensor("_standard_gamma", input)
-    return ops._gamma_sample(input, new_key(generator, "_standard_gamma", input))
+    return ops._gamma_sample(input, _key(generator, "_standard_gamma", input))
 
 
 @api_boundary
@@ -227,7 +245,7 @@ def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
     NotImplementedError for another dtype.
     """
     check_tensor("_sample_dirichlet", input)
-    return ops._dirichlet_sample(input, new_key(generator, "_sample_dirichlet", input))
+    return ops._dirichlet_sample(input, _key(generator, "_sample_dirichlet", input))
 
 
 _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad
@@ -239,6 +257,7 @@ _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet
 def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     """A sample in the shape and dtype of a tensor that it will overwrite."""
     inplace_check.permit(name, tensor, tensor.requires_grad)
+    check_draw(target=tensor)
     _refuse(name, tensor, tensor.dtype in dtypes.FLOAT8)
     options = like(name, tensor, {"generator": generator})
     return random_tensor(
@@ -264,6 +283,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -
     tensor([1., 1., 1.])
     """
     inplace_check.permit("normal_", self, self.requires_grad)
+    check_draw(mean, std, target=self)
     _check_deviation(std)
     options = like("normal_", self, {"generator": generator})
     sample = _normal("normal_", tuple(self.shape), options, mean, std)
@@ -332,6 +352,7 @@ def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
     tensor([1., 1.])
     """
     inplace_check.permit("bernoulli_", self, self.requires_grad)
+    check_draw(p, target=self)
     _refuse("bernoulli_scalar_cpu_", self, self.is_complex())
     if isinstance(p, Tensor):
         _refuse("bernoulli_tensor_cpu_p_", p, not p.dtype.is_floating_point)
@@ -460,6 +481,7 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
                 f"(int from, int to), not {which}={bound!r}"
             )
     inplace_check.permit("random_", self, self.requires_grad)
+    check_draw(target=self)
     _refuse("random_kernel_cpu", self, self.is_complex() or self.dtype in dtypes.FLOAT8)
     low, high = arguments.get("from", 0), arguments.get("to")
     if high is None:

@@ -34,8 +34,10 @@ def _drop(input, p, training, inplace, shape):
     """Zero the dropped elements and divide the others by `1 - p`, which keeps the mean."""
     if _is_identity(input, p, training):
         return input
-    kept = _kept(input, p, shape)
-    scale = 1 / (1 - p) if p < 1 else 1.0
+    if p == 1:  # nothing is drawn
+        dropouts.check_dtype("dropout", input)
+        return input.mul_(0) if inplace else input * 0
+    kept, scale = _kept(input, p, shape), 1 / (1 - p)
     if inplace:
         return input.mul_(scale).masked_fill_(kept.logical_not(), 0)
     return ops.where(kept, input * scale, 0)

@@ -278,7 +278,7 @@ def test_functions_that_vmap_refuses():
     for body, message in (
         (lambda x: x.item(), "being traced"),
         (lambda x: x if x > 0 else -x, "being traced"),
-        (lambda x: shared.add_(x), "inplace arithmetic is not possible"),
+        (lambda x: shared.add_(x), "a Tensor `other` in extra_args that has more"),
         (lambda x: (weight * x).sum().backward() or x, r"given a \.grad"),
         (lambda x: kept.append(x * 2) or x, "leaves behind"),
     ):

@@ -10,7 +10,7 @@ import numpy
 from ...cached import cached_property
 from ...late import LateModule
 from ...state.objects import exact
-from ..jax_internals import CALLS
+from ..jax_internals import CALLS, INNER
 from ..jaxprs import equations_of, opened
 from .equation import Equation, Form, NotOnHostError, function_of
 from .steps import Step, function_of_steps
@@ -195,7 +195,7 @@ def _called(equation):
         return _branch_of_host(params)
     if equation.primitive.name not in CALLS:
         return None
-    return next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params)
+    return next(params[name] for name in INNER if name in params)
 
 
 def _branch_of_host(params):
