@@ -279,7 +279,7 @@ def test_functions_that_vmap_refuses():
         (lambda x: x.item(), "being traced"),
         (lambda x: x if x > 0 else -x, "being traced"),
         (lambda x: shared.add_(x), "a Tensor `other` in extra_args that has more"),
-        (lambda x: (weight * x).sum().backward() or x, r"given a \.grad"),
+        (lambda x: (weight * x).sum().backward() or x, r"gives it a \.grad"),
         (lambda x: kept.append(x * 2) or x, "leaves behind"),
     ):
         with pytest.raises(RuntimeError, match=message):
@@ -371,3 +371,38 @@ def test_a_graph_from_outside_does_not_get_lost():
     assert x.grad.tolist() == [12, 24]  # twice 6 x
     slopes = func.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0])(torch.ones(2))
     assert slopes.tolist() == [[3, 12], [3, 12]] and not slopes.requires_grad
+
+
+def test_arguments_that_vmap_refuses():
+    x = torch.ones(2, 3)
+    for in_dims, args, words in (
+        ([0, 0], (x, x), "expected `in_dims` to be int or a"),
+        ((0.0,), (x,), "in_dim must be either an integer dimension or None"),
+        (0, (x, None), "Got in_dim=0 for an input but the input is of type <class 'NoneType'>"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            func.vmap(lambda *args: args[0], in_dims)(*args)
+    with pytest.raises(ValueError, match="`out_dims` must be an int, None or a python collection"):
+        func.vmap(lambda x: (x, x), out_dims=("a", 0))(x)
+    with pytest.raises(ValueError, match=r"vmap\(functools.partial\(add, ...\), in_dims=5"):
+        func.vmap(functools.partial(torch.add, other=1), in_dims=5)(x)
+
+
+def test_numbers_of_a_shared_argument():
+    scaled = func.vmap(lambda x, n: x * n.item() if n > 0 else x[n.bool()], (0, None))
+    x = torch.tensor([[1.0], [2.0]])
+    for factor in (2.0, 3.0, 2.0):
+        assert scaled(x, torch.tensor(factor)).tolist() == [[factor], [2 * factor]]
+    assert scaled(x, torch.tensor(-1.0)).shape == (2, 1, 1)
+
+
+def test_examples_write_one_value_to_a_shared_tensor():
+    shared, x = torch.zeros(3), torch.ones(2, 4, 3)
+    results = func.vmap(func.vmap(lambda x: shared.add_(1) + x))(x)
+    assert (results == 2).all() and shared.tolist() == [1, 1, 1]
+    func.vmap(lambda x: shared[1].zero_() + x)(x)
+    assert shared.tolist() == [1, 0, 1]
+    weight = torch.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="requires grad to a tensor"):
+        func.vmap(lambda x: shared.add_(weight) * x)(x)
+    assert shared.tolist() == [1, 0, 1]
