@@ -84,23 +84,19 @@ def vmap(
     @shows_users_frames
     def call(*args, **kwargs):
         leaves, structure = flatten((args, kwargs))
-        dims = _dims(name, in_dims, args, kwargs, leaves)
+        dims = _dims(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
             results = _without_data(func, name, leaves, structure, dims, size, out_dims)
             return _move_dims(name, results, out_dims)
         if chunk_size is None or size <= chunk_size:
             return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
-        parts = []
-        state = default_generator.get_state() if randomness == "same" else None
-        for part in _chunks(leaves, dims, size, chunk_size):
-            if state is not None:
-                default_generator.set_state(state)
-            arguments, named = jax.tree.unflatten(structure, part)
-            results, shape = flatten(mapped(part, dims, arguments, named))
-            parts.append(results)
-        joined = map(_joined, zip(*parts, strict=True))
-        return _move_dims(name, jax.tree.unflatten(shape, joined), out_dims)
+        parts, states = _chunks(leaves, dims, size, chunk_size), _states(randomness)
+        results = [
+            mapped(part, dims, *jax.tree.unflatten(structure, part))
+            for part, _ in zip(parts, states, strict=False)
+        ]
+        return _move_dims(name, _joined(results), out_dims)
 
     return call
 
@@ -140,11 +136,26 @@ def _chunks(leaves, dims, size, chunk_size):
         ]
 
 
-def _joined(parts):
+def _states(randomness):
+    """Have the default generator draw the same numbers for each chunk, if examples do."""
+    state = default_generator.get_state() if randomness == "same" else None
+    while True:
+        yield state
+        if state is not None:
+            default_generator.set_state(state)
+
+
+def _joined(results):
+    """The results of all chunks."""
+    leaves, (structure, *_) = zip(*map(flatten, results), strict=True)
+    return jax.tree.unflatten(structure, map(_concatenated, zip(*leaves, strict=True)))
+
+
+def _concatenated(parts):
     return ops.cat(parts) if isinstance(parts[0], Tensor) else parts[0]
 
 
-def _dims(name, in_dims, args, kwargs, leaves) -> tuple:
+def _dims(name, in_dims, args, kwargs) -> tuple:
     """The mapped dimension of each leaf of the arguments, or None."""
     if not isinstance(in_dims, int | tuple):
         raise ValueError(

@@ -263,4 +263,4 @@ def test_what_runs_once_for_several_runs_refuses_a_seed():
         return x
 
     with pytest.raises(RuntimeError, match=r"manual_seed.*call it outside"):
-        torch.func.vmap(f)(ONES)
+        torch.jit(lambda p, x: torch.cond(p, f, torch.sin, (x,)))(torch.tensor(True), ONES)
