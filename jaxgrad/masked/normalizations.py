@@ -9,13 +9,12 @@ dimensions than input.
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
 from . import reductions
-from .masks import canonical_dims, combined
+from .masks import canonical_dims, combined, of_layouts
 
 
-@shows_users_frames
+@of_layouts
 def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the softmax over the elements that the mask names, 0 for the others.
 
@@ -29,7 +28,7 @@ def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.softmax(combined("amax", input, mask), dim, result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the logarithm of the softmax over the elements that the mask names.
 
@@ -43,7 +42,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.log_softmax(combined("amax", input, mask), dim, result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the softmax of -input over the elements that the mask names, 0 for the others.
 
@@ -57,7 +56,7 @@ def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.softmax(-combined("amin", input, mask), dim, result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype=None, mask=None
 ) -> Tensor:
@@ -74,7 +73,7 @@ def normalize(
     return numbers / ops.maximum(length, length.new_full((), eps))
 
 
-@shows_users_frames
+@of_layouts
 def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the running sum of the elements that the mask names.
 
@@ -86,7 +85,7 @@ def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.cumsum(combined("cumsum", input, mask), dim, dtype=result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def cumprod(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the running product of the elements that the mask names.
 

@@ -13,10 +13,10 @@ from ..core import dtypes
 from ..core.tracebacks import shows_users_frames
 from ..frontend import factories
 from ..tape.tensor import Tensor, is_concrete
-from .masks import canonical_dims, combined, input_mask, sum_type
+from .masks import canonical_dims, combined, input_mask, of_layouts, sum_type
 
 
-@shows_users_frames
+@of_layouts(takes_sparse=True)
 def sum(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the sum of the elements that the mask names; 0 where there is none.
 
@@ -28,7 +28,7 @@ def sum(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Ten
     return ops.sum(combined("sum", input, mask), dims, bool(keepdim), dtype=dtype)
 
 
-@shows_users_frames
+@of_layouts(takes_sparse=True)
 def prod(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the product of the elements that the mask names; 1 where there is none.
 
@@ -42,7 +42,7 @@ def prod(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Te
     return product.to(dtype)
 
 
-@shows_users_frames
+@of_layouts(takes_sparse=True)
 def amax(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the greatest of the elements that the mask names; -inf where there is none.
 
@@ -53,7 +53,7 @@ def amax(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Te
     return _extremum("amax", input, dim, keepdim, dtype, mask)
 
 
-@shows_users_frames
+@of_layouts(takes_sparse=True)
 def amin(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the least of the elements that the mask names; inf where there is none.
 
@@ -70,7 +70,7 @@ def _extremum(name, input, dim, keepdim, dtype, mask):
     return extremum.to(input.dtype if dtype is None else dtype)
 
 
-@shows_users_frames
+@of_layouts
 def argmax(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the index of the greatest of the elements that the mask names, in the dtype of input.
 
@@ -83,7 +83,7 @@ def argmax(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> 
     return _position("argmax", input, dim, keepdim, dtype, mask)
 
 
-@shows_users_frames
+@of_layouts
 def argmin(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the index of the least of the elements that the mask names, in the dtype of input.
 
@@ -101,7 +101,7 @@ def _position(name, input, dim, keepdim, dtype, mask):
     return position.to(input.dtype if dtype is None else dtype)
 
 
-@shows_users_frames
+@of_layouts(takes_sparse=True)
 def mean(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the mean of the elements that the mask names; NaN where there is none.
 
@@ -128,7 +128,7 @@ def _count(input, dim, keepdim, mask):
     return chosen.sum(canonical_dims(dim, input.ndim), bool(keepdim))
 
 
-@shows_users_frames
+@of_layouts
 def median(input: Tensor, dim: int = -1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the median of the elements that the mask names, the lower one of two.
 
@@ -150,7 +150,7 @@ def median(input: Tensor, dim: int = -1, *, keepdim=False, dtype=None, mask=None
     return medians.to(input.dtype if dtype is None else dtype)
 
 
-@shows_users_frames
+@of_layouts
 def logsumexp(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the logarithm of the sum of exponentials of the elements that the mask names.
 
@@ -182,7 +182,7 @@ def logaddexp(
     return ops.logaddexp(first, second).to(input.dtype if dtype is None else dtype)
 
 
-@shows_users_frames
+@of_layouts
 def norm(input: Tensor, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Return the vector norm of order `ord` of the elements that the mask names.
 
@@ -198,7 +198,7 @@ def norm(input: Tensor, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=No
     return ops.linalg_vector_norm(numbers, ord, dims, bool(keepdim), dtype=result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def var(
     input: Tensor,
     dim=None,
@@ -234,7 +234,7 @@ def var(
     return (total / count).to(result_dtype)
 
 
-@shows_users_frames
+@of_layouts
 def std(
     input: Tensor,
     dim=None,

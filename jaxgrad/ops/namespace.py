@@ -69,6 +69,11 @@ class Library:
         """What the table says of an operator or alias; see the head of derivatives.yaml."""
         return self.table.tags.get(self.table.aliases.get(name, name), frozenset())
 
+    def tagged(self, tag: str) -> list[str]:
+        """The operators that have a tag, and their aliases."""
+        names = [name for name, tags in self.table.tags.items() if tag in tags]
+        return names + [alias for alias, name in self.table.aliases.items() if name in names]
+
     def canonical(self, name: str) -> str:
         """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
         aliases, plain = self.table.aliases, name.removesuffix("_")

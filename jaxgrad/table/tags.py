@@ -16,6 +16,7 @@ EXCLUSIVE = (
     ("autocast_lower_precision", "autocast_fp32", "autocast_promote"),
     ("exact_out", "exact_outs", "bool_out"),
     ("sparse", "sparse_linear", "sparse_zero_to_zero"),
+    ("masked_unary", "masked_binary", "masked_reduction", "masked_move"),
 )
 TAGS = frozenset(
     ("float8", "foreach", "may_copy", "no_method", "number_first", "old_form", *chain(*EXCLUSIVE))

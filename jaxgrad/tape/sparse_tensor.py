@@ -68,6 +68,9 @@ class SparseTensor(Tensor):
     def grad(self):
         self.grad = None
 
+    def _shown_gradient(self, gradient):
+        return implementation().on_pattern(self, gradient)
+
 
 class Padding:
     """Takes the place of `is_coalesced` for a tensor in a trace, where the number of elements is
@@ -89,6 +92,10 @@ class Padding:
 
 def is_sparse(value) -> bool:
     return isinstance(value, SparseTensor)
+
+
+# the classes of the gradients of dense leaves that the engine carries as tensors
+CARRIED = {SparseTensor}
 
 
 # the module of the operators on sparse tensors (sparse/_dispatch.py)
@@ -139,9 +146,10 @@ def gradient_of(tensor, gradient):
 
     gradient: what the engine computed, for a sparse tensor of the shape of its values; or None.
     """
-    if gradient is None or not isinstance(tensor, SparseTensor):
+    if gradient is None or type(tensor) is Tensor:
         return gradient
-    return implementation().on_pattern(tensor, gradient)
+    shown = getattr(tensor, "_shown_gradient", None)
+    return gradient if shown is None else shown(gradient)
 
 
 def values_for(tensor, gradient):

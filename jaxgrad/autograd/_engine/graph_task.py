@@ -27,7 +27,7 @@ from ...tape import dual, dual_level, handle_lock, interception, node_annotation
 from ...tape.mode import INFERENCE, current_mode, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
 from ...tape.record import apply, leaves_out
-from ...tape.sparse_tensor import SparseTensor
+from ...tape.sparse_tensor import CARRIED
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
@@ -140,7 +140,7 @@ class Pass:
     def sum(self, first, second, aval):
         if second is None:
             return first
-        if type(first) is SparseTensor or type(second) is SparseTensor:
+        if type(first) in CARRIED or type(second) in CARRIED:
             return sparse_gradient.total(self, first, second)
         return first + second if self.tensors else elementary.add(first, second, aval)
 
@@ -280,7 +280,7 @@ class Pass:
 
     def as_tensor(self, gradient) -> Tensor | None:
         """A gradient as a tensor, for users."""
-        if gradient is None or self.tensors or type(gradient) is SparseTensor:
+        if gradient is None or self.tensors or type(gradient) in CARRIED:
             return gradient
         return wrap(gradient)
 
@@ -289,7 +289,7 @@ class Pass:
         `tensors`.
         """
         if isinstance(gradient, Tensor):
-            is_carried = self.tensors or type(gradient) is SparseTensor
+            is_carried = self.tensors or type(gradient) in CARRIED
             return gradient if is_carried else gradient._value
         return wrap(gradient) if self.tensors and gradient is not None else gradient
 
@@ -315,7 +315,7 @@ class Pass:
             self.before.values.append((leaf._leaf, "grad", before))
             if before is not None and leaf._leaf.grad_dtype is None:
                 gradient = run_hooks.in_dtype(self, gradient, before.dtype)
-            if type(gradient) is SparseTensor or type(before) is SparseTensor:
+            if type(gradient) in CARRIED or type(before) in CARRIED:
                 sparse_gradient.accumulate(self, leaf, before, gradient)
             elif before is None or self.create_graph:
                 leaf._leaf.grad = self.total(before, gradient, leaf)

@@ -2,7 +2,8 @@
 
 A `SparseGradient` node stands for the node of a lookup. To a leaf it sends a sparse tensor, with an
 element for each lookup; everywhere else it runs the node, whose gradient is dense. So only leaves
-and the ends of `autograd.grad` meet sparse gradients.
+and the ends of `autograd.grad` meet sparse gradients. A `LeafGradient` is such a node for any class
+of gradients (`CARRIED` in tape/sparse_tensor.py), such as those of `masked.as_masked_tensor`.
 """
 
 from __future__ import annotations
@@ -23,16 +24,15 @@ from ...tape.tensor import (
 )
 
 
-class SparseGradient(Node):
-    """The node of a lookup in a tensor.
+class LeafGradient(Node):
+    """A node whose gradient for a leaf is of another class.
 
-    `node`: the node of the dense gradient; `of_lookup`: computes from the gradient, a tensor, the
-    size, the indices and the values of the sparse gradient, and whether it is coalesced, which a
-    `Padding` says where a trace holds more elements than the gradient has.
+    `node`: the node of the dense gradient; `of_leaf`: computes the gradient of a leaf from the
+    gradient of the output, a tensor.
     """
 
-    def __init__(self, node: ProgramNode, name: str, of_lookup: Callable):
-        self.node, self._name, self.of_lookup = node, name, of_lookup
+    def __init__(self, node: ProgramNode, name: str, of_leaf: Callable):
+        self.node, self._name, self.of_leaf = node, name, of_leaf
         self.edges, self.output_count, self.extras = node.edges, 1, None
         self.sequence = next_sequence_number()
 
@@ -51,25 +51,40 @@ class SparseGradient(Node):
         return self.node.outputs()
 
     def run(self, run, gradients):
-        """The gradient for the engine: sparse where a leaf gets it."""
+        """The gradient for the engine: of another class where a leaf gets it."""
         target = self.edges[0][0]
         is_leaf = type(target) is AccumulateGrad and not is_sparse(target.variable)
         if not (run.takes_sparse and is_leaf) or gradients[0] is None:
             return run.execute(self.node, gradients)
         if self.node.saved is FREED:
             raise RuntimeError(SECOND_TIME)
-        size, indices, values, is_coalesced = self.of_lookup(run.as_tensor(gradients[0]))
+        gradient = self.leaf_gradient(run, run.as_tensor(gradients[0]))
         if not run.retain_graph:
-            self.node.saved, self.of_lookup = FREED, None
+            self.node.saved, self.of_leaf = FREED, None
+        return gradient
+
+    def leaf_gradient(self, run, gradient):
+        return self.of_leaf(gradient)
+
+
+class SparseGradient(LeafGradient):
+    """The node of a lookup in a tensor.
+
+    `of_leaf`: computes the size, the indices and the values of the sparse gradient, and whether it
+    is coalesced, which a `Padding` says where a trace holds more elements than the gradient has.
+    """
+
+    def leaf_gradient(self, run, gradient):
+        size, indices, values, is_coalesced = self.of_leaf(gradient)
         # a gradient of its own, which shares no memory with one that the user gave
         values = values.clone() if run.tensors else wrap(values._array)
         return sparse(values, indices, size, is_coalesced)
 
 
-def give(output: Tensor, name: str, of_lookup: Callable):
-    """Let a lookup, just recorded, send sparse gradients to a leaf."""
+def give(output: Tensor, name: str, of_leaf: Callable, kind: type = SparseGradient):
+    """Let an operation, just recorded, send gradients of another class to a leaf."""
     if type(node_or_mark(output)) is ProgramNode:
-        node = SparseGradient(node_or_mark(output), name, of_lookup)
+        node = kind(node_or_mark(output), name, of_leaf)
         set_node(output, node, output_number(output))
 
 
