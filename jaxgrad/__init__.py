@@ -244,8 +244,8 @@ _LATER_MODULES = (
     *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
     *("quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special"),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
-    *("__config__", "_C", "_dynamo", "_higher_order_ops", "_inductor", "_tensor"),
-    *("_tensor_str", "_utils"),
+    *("__config__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor"),
+    *("_tensor_str", "_utils", "_vmap_internals"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("distributions",)

@@ -87,10 +87,13 @@ copyreg.dispatch_table[TorchModule] = lambda module: (importlib.import_module, (
 
 
 class TorchFinder(importlib.abc.MetaPathFinder):
-    """Finds `torch` and its modules in jaxgrad."""
+    """Finds `torch` and its modules in jaxgrad, and the package functorch, which is part of it."""
 
     def find_spec(self, fullname, path=None, target=None):
         root, _, rest = fullname.partition(".")
+        if root == "functorch":
+            source = existing_module(f"jaxgrad._functorch.{rest or 'deprecated'}")
+            return None if source is None else spec_of(fullname, source)
         if root != "torch":
             return None
         if not rest:

@@ -132,9 +132,9 @@ class ExampleScope(CaptureScope):
         self.printed.append(True)
         if isinstance(value, Batch):
             return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value.example), 0)
-        reference, dim, _ = self.batches.get(id(held(value)), (None, 0, None))
-        if reference is not None and reference() is not None:
-            return Wrapper("BatchedTensor", reference(), dim)
+        whole, dim = self.batch_of(value)
+        if whole is not None:
+            return Wrapper("BatchedTensor", whole, dim)
         if id(value) in self.captured:
             return Wrapper(None, self.captured[id(value)].snapshot.copy())
         if self.is_outside(value):
@@ -142,6 +142,13 @@ class ExampleScope(CaptureScope):
         if not is_traced(value):
             return None
         return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value), 0)
+
+    def batch_of(self, value: Tensor):
+        """The argument of which a tensor is one example, None for another tensor, and its mapped
+        dimension.
+        """
+        reference, dim, _ = self.batches.get(id(held(value)), (None, 0, None))
+        return (None if reference is None else reference()), dim
 
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""

@@ -101,6 +101,12 @@ def vmap(
     return call
 
 
+def size_of_batch(func, in_dims, args, kwargs) -> int:
+    """How many examples the arguments of a mapped function have."""
+    dims = _dims(name_of(func), in_dims, args, kwargs)
+    return _size(flatten((args, kwargs))[0], dims)
+
+
 def name_of(func) -> str:
     """The name of a function in messages."""
     if isinstance(func, functools.partial):

@@ -35,7 +35,8 @@ LAYERS = (
         *("serialization", "torch_version", "utils", "version"),
     ),
     (
-        *("", "__config__", "_C", "_dynamo", "_higher_order_ops", "_inductor", "_subclasses"),
+        *("", "__config__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor"),
+        *("_subclasses", "_vmap_internals"),
         *("_tensor", "_tensor_str", "_utils", "futures"),
         *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),

@@ -5,22 +5,22 @@ from __future__ import annotations
 import contextlib
 import importlib
 
-from . import ops
-from .accelerator import current_accelerator
-from .compiler import is_compiling as is_compiling
-from .core.device import as_device as _as_device
-from .core.device import device
-from .core.linalg_error import LinAlgError as _LinAlgError
-from .frontend.generator import Generator as Generator
-from .frontend.settings import get_default_device
-from .frontend.to import _target
-from .names.not_provided import names_of
-from .ops import autocast
-from .tape import mode
-from .tape.tensor import Tensor
-from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
-from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .tape.torch_function import disabled as _disabled_torch_function_impl
+from .. import ops
+from ..accelerator import current_accelerator
+from ..compiler import is_compiling as is_compiling
+from ..core.device import as_device as _as_device
+from ..core.device import device
+from ..core.linalg_error import LinAlgError as _LinAlgError
+from ..frontend.generator import Generator as Generator
+from ..frontend.settings import get_default_device
+from ..frontend.to import _target
+from ..names.not_provided import names_of
+from ..ops import autocast
+from ..tape import mode
+from ..tape.tensor import Tensor
+from ..tape.torch_function import DisableTorchFunction as DisableTorchFunction
+from ..tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ..tape.torch_function import disabled as _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunction",
@@ -30,7 +30,13 @@ __all__ = [
     "_disabled_torch_function_impl",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+_not_provided, __dir__ = names_of(__name__)
+
+
+def __getattr__(name):
+    if name == "_functorch":
+        return importlib.import_module(f"{__name__}.{name}")
+    return _not_provided(name)
 
 
 class DispatchKey:
@@ -159,3 +165,12 @@ def _jit_set_profiling_mode(on: bool) -> bool:
 _jit_set_profiling_executor = _jit_set_texpr_fuser_enabled = _jit_set_profiling_mode
 _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_mode
 _jit_set_nvfuser_enabled = _jit_set_profiling_mode
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """Return False: `vmap` never computes the examples one by one, of which PyTorch warns."""
+    return False
+
+
+def _debug_only_display_vmap_fallback_warnings(on: bool):
+    """Do nothing: there is nothing to warn of."""
