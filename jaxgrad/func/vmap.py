@@ -101,10 +101,23 @@ def vmap(
     return call
 
 
-def size_of_batch(func, in_dims, args, kwargs) -> int:
-    """How many examples the arguments of a mapped function have."""
-    dims = _dims(name_of(func), in_dims, args, kwargs)
-    return _size(flatten((args, kwargs))[0], dims)
+def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks: int = 2):
+    """Return `vmap` of a function that computes the examples in so many chunks.
+
+    chunks: their number, 1 or more. Other arguments, results and errors as for `vmap`.
+
+    >>> jaxgrad._functorch.apis.chunk_vmap(jaxgrad.sum, chunks=2)(jaxgrad.ones(3, 2))
+    tensor([2., 2., 2.])
+    """
+
+    @functools.wraps(func, updated=())
+    def call(*args, **kwargs):
+        dims = _dims(name_of(func), in_dims, args, kwargs)
+        size = _size(flatten((args, kwargs))[0], dims)
+        mapped = vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))
+        return mapped(*args, **kwargs)
+
+    return call
 
 
 def name_of(func) -> str:
