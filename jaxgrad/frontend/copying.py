@@ -34,6 +34,7 @@ from ..tape.tensor import (
     state_of,
     wrap,
 )
+from ..tape.version_counter import counter_of
 from .array_creation import from_host
 
 NON_LEAF = (
@@ -56,7 +57,7 @@ class CopyMethods:
         set_tracked(clone, self._requires_grad)
         if kind_of(self) is not None:
             leaf_state(clone).kind = kind_of(self)
-        return _with_class(clone, type(self), vars(self))
+        return _with_class(clone, type(self), CopyMethods.__getstate__(self))
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
@@ -75,42 +76,77 @@ class CopyMethods:
         # a copied parameter has no attributes of its own in PyTorch either
         is_plain = type(self) in PLAIN_TENSORS
         is_plain_parameter = is_plain and not getattr(kind, "copies_gradient", True)
-        attributes = {} if is_plain_parameter else copy.deepcopy(vars(self), memo)
-        return _with_class(clone, type(self), attributes)
+        state = {} if is_plain_parameter else CopyMethods.__getstate__(self)
+        # a subclass with slots is another object
+        result = memo[id(self)] = _with_class(clone, type(self), None)
+        CopyMethods.__setstate__(result, copy.deepcopy(state, memo))
+        return result
 
     def __reduce_ex__(self, protocol):
-        return _uninitialized, (type(self),), self.__getstate__()
-
-    def __getstate__(self):
         """The values, dtype and strides; as in PyTorch without history, gradient and hooks. On the
         device meta there are no values.
 
         Raises RuntimeError under a trace.
         """
         shown = abstract_value(self)
-        for hook in (self._backward_hooks or {}).values():
-            if not hasattr(hook, "__torch_unserializable__"):
-                warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
+        warn_of_hooks(self)
         place = shown.dtype.name, tuple(shown.shape), shown.strides
-        kind = kind_of(self)
-        return _bytes_of(self), *place, self._requires_grad, kind, vars(self)
+        parts = _bytes_of(self), *place, self._requires_grad, kind_of(self)
+        return _rebuilt, (type(self), parts, python_state(self))
+
+    def __getstate__(self):
+        """The attributes that programs have set; a subclass may define what is kept of it."""
+        attributes = dict(vars(self))
+        slots = {name: getattr(self, name) for name in _slots(type(self)) if hasattr(self, name)}
+        return (attributes, slots) if slots else attributes
 
     def __setstate__(self, state):
-        data, dtype, shape, strides, requires_grad, kind, attributes = state
-        dtype = getattr(dtypes, dtype)
-        if data is None:
-            array = meta_array(shape, dtype)
-        else:
-            array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
-        tensor = wrap(array, with_strides(aval_of(array), strides), requires_grad)
-        set_leaf_state(self, None)
-        set_counter(self, None)
-        restore_state(self, state_of(tensor))
-        if kind is not None:
-            leaf_state(self).kind = kind
-        vars(self).update(attributes)
-        if interception.created is not None:
-            interception.created(self)
+        """Set the attributes that `__getstate__` gives."""
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        if attributes:
+            vars(self).update(attributes)
+        for name, value in (slots or {}).items():
+            setattr(self, name, value)
+
+
+def python_state(tensor):
+    """What Python's attributes of a tensor are, for pickling; None without any."""
+    if type(tensor).__getstate__ is not CopyMethods.__getstate__:
+        return tensor.__getstate__()
+    return CopyMethods.__getstate__(tensor) or None
+
+
+def _slots(cls):
+    """The slots of the classes that users derive from `Tensor`."""
+    for base in cls.__mro__[: cls.__mro__.index(Tensor)]:
+        slots = vars(base).get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
+
+
+def warn_of_hooks(tensor):
+    """Warn of hooks that no file keeps."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
+
+
+def _rebuilt(cls, parts, state):
+    """The tensor of a pickle; `__new__` of a subclass may take other arguments."""
+    data, dtype, shape, strides, requires_grad, kind = parts
+    dtype = getattr(dtypes, dtype)
+    if data is None:
+        array = meta_array(shape, dtype)
+    else:
+        array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
+    tensor = wrap(array, with_strides(aval_of(array), strides), requires_grad)
+    if kind is not None:
+        leaf_state(tensor).kind = kind
+    tensor = _with_class(tensor, cls, None)
+    if interception.created is not None:
+        interception.created(tensor)
+    if state is not None:
+        tensor.__setstate__(state)
+    return tensor
 
 
 def _bytes_of(tensor) -> np.ndarray | None:
@@ -122,15 +158,24 @@ def _bytes_of(tensor) -> np.ndarray | None:
     return np.ascontiguousarray(concrete(tensor, "pickling")).reshape(-1).view(np.uint8)
 
 
-def _uninitialized(cls):
-    """A tensor that unpickling fills in; `__new__` of a subclass may take arguments."""
-    return object.__new__(cls)
+def instance_of(tensor, cls):
+    """A tensor without other references as an instance of a subclass: the object itself, or where
+    the subclass has slots another one.
+    """
+    try:
+        tensor.__class__ = cls
+        return tensor
+    except TypeError:
+        result = object.__new__(cls)
+    restore_state(result, state_of(tensor))
+    set_leaf_state(result, known_leaf_state(tensor))
+    set_counter(result, counter_of(tensor))
+    return result
 
 
-def _with_class(tensor, cls, attributes):
+def _with_class(tensor, cls, state):
     """A new tensor as an instance of a class, with attributes of the user."""
     if cls is not Tensor:
-        tensor.__class__ = cls
-    if attributes:
-        vars(tensor).update(attributes)
+        tensor = instance_of(tensor, cls)
+    CopyMethods.__setstate__(tensor, state)
     return tensor

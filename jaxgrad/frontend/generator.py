@@ -115,6 +115,20 @@ class Generator:
             state = np.array([self._seed, self._draws], np.uint64)
         return from_numpy(state.view(np.uint8))
 
+    def clone_state(self) -> Generator:
+        """Return another generator of the same device in the same state.
+
+        >>> generator = jaxgrad.Generator()
+        >>> _ = generator.manual_seed(5)
+        >>> copy = generator.clone_state()
+        >>> first = jaxgrad.rand(2, generator=generator)
+        >>> jaxgrad.equal(first, jaxgrad.rand(2, generator=copy))
+        True
+        """
+        copy = type(self)(self.device)
+        copy.set_state(self.get_state())
+        return copy
+
     def set_state(self, new_state: Tensor) -> Generator:
         """Restore seed and count of draws, and return the generator.
 

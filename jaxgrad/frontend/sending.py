@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 from multiprocessing import reduction
 
 from ..tape.tensor import Tensor
@@ -16,7 +15,7 @@ NON_LEAF = (
 def _tensor(tensor):
     if tensor.grad_fn is not None:
         raise RuntimeError(NON_LEAF)
-    return copyreg.__newobj__, (type(tensor),), tensor.__getstate__()
+    return tensor.__reduce_ex__(2)
 
 
 reduction.register(Tensor, _tensor)

@@ -13,6 +13,7 @@ from ..late import LateModule
 from ..tape import pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
+from .copying import instance_of
 
 legacy_types = LateModule("jaxgrad.frontend.legacy_types")
 
@@ -112,14 +113,7 @@ def as_instance(tensor: Tensor, cls: type) -> Tensor:
         raise TypeError(
             f"a tensor cannot become an instance of {cls.__name__}: call {cls.__name__}(tensor)"
         )
-    try:
-        tensor.__class__ = cls
-    except TypeError:
-        raise TypeError(
-            f"{cls.__name__} defines __slots__, so no tensor can become an instance of it: keep "
-            "its state in ordinary attributes"
-        ) from None
-    return tensor
+    return instance_of(tensor, cls)
 
 
 def _of_class(result, cls, arguments):

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from .missing import MissingName
 from .placeholders import NotProvided, NotProvidedValue, note_asker, placeholder
-from .pytorch import FOLDER, Entry, entry_of, modules, names_in, paths_of, shown_path
+from .pytorch import FOLDER, Entry, all_names, entry_of, modules, names_in, paths_of, shown_path
 
 # the modules without a file here that are attributes of jaxgrad
 MODULES = frozenset(
@@ -90,6 +90,16 @@ def own_module(package, name: str):
     path, folders = f"{getattr(package, '__name__', '')}.{name}", getattr(package, "__path__", ())
     spec = importlib.machinery.PathFinder.find_spec(path, folders) if folders else None
     return None if spec is None else importlib.import_module(path)
+
+
+@functools.cache
+def path_in_pytorch(value) -> str | None:
+    """The full name in PyTorch of a class or function of jaxgrad; None if PyTorch has none."""
+    name = value.__qualname__
+    named = {names[name] for names in all_names().values() if name in names}
+    entries = sorted(named, key=lambda entry: (len(entry.home), entry.home))
+    paths = (entry.path for entry in entries if provided(entry) is value)
+    return next(paths, None)
 
 
 def resolve(path: str):

@@ -429,6 +429,10 @@ class ReLU6(Activation, function=relu6, inplace=False):
     tensor([0., 6.])
     """
 
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace)
+        self.min_val, self.max_val = 0.0, 6.0
+
 
 class SELU(Activation, function=selu, inplace=False):
     """Compute `scale * elu(x, alpha)` with the constants of self-normalizing networks; see
@@ -549,6 +553,9 @@ class Hardshrink(Activation, function=ops.hardshrink, lambd=0.5):
     tensor([-1.,  0.])
     """
 
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
 
 class Softshrink(Activation, function=ops.softshrink, lambd=0.5):
     """Compute `sign(x) * max(|x| - lambd, 0)`; see `functional.softshrink`.
@@ -556,6 +563,9 @@ class Softshrink(Activation, function=ops.softshrink, lambd=0.5):
     >>> jaxgrad.nn.Softshrink()(jaxgrad.tensor([-1.0, 0.2]))
     tensor([-0.5000,  0.0000])
     """
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
 
 
 class Sigmoid(Activation, function=ops.sigmoid):

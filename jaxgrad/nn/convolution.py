@@ -108,6 +108,11 @@ class _Convolution(Module):
         convolve = getattr(convolution, f"conv{self.dimensions}d")
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
+    def __getstate__(self):
+        edges = list(self._reversed_padding_repeated_twice)
+        derived = {"transposed": self.transposed, "_reversed_padding_repeated_twice": edges}
+        return super().__getstate__() | derived
+
     @property
     def _reversed_padding_repeated_twice(self) -> list[int]:
         """The padding before and after each dimension, last dimension first, as `pad` takes it."""

@@ -36,6 +36,7 @@ class FunctionLayer(Module):
     # without annotations: programs read those of layers, and need not know the names in them
     shown = ()
     function = None
+    _names, _signature = (), inspect.Signature()
 
     def __init_subclass__(cls, function=None, **options):
         super().__init_subclass__()
@@ -62,6 +63,12 @@ class FunctionLayer(Module):
             raise TypeError(f"{type(self).__name__}(): {error}") from None
         bound.apply_defaults()
         return bound.arguments
+
+    def __setstate__(self, state):
+        # PyTorch's layers keep fewer options than they take
+        options = self._signature.parameters.values()
+        defaults = {o.name: o.default for o in options if o.default is not REQUIRED}
+        super().__setstate__(defaults | state)
 
     def _set_option(self, name, value):
         setattr(self, name, value)

@@ -8,11 +8,16 @@ from ..core import dtypes
 from ..core.device import DeviceLike
 from ..frontend import factories
 from ..tape import mode
+from ..tape.hooks import RemovableHandle
 from ..tape.tensor import Tensor
 from . import convolution, linear, normalization
 from .common_types import Extents
 from .module import Module
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from .state import _WrappedHook
+
+# the attributes of PyTorch's lazy modules with the handles of their hooks
+HANDLES = "_initialize_hook", "_load_hook"
 
 
 class LazyModuleMixin:
@@ -63,6 +68,32 @@ class LazyModuleMixin:
         else:
             module.__class__ = module.cls_to_become
         module._changes.count()
+
+    def __getstate__(self):
+        """The state with the hooks by which PyTorch's lazy modules get their parameters."""
+        state = super().__getstate__()
+        if "_is_initialized" in self.__dict__:
+            return state
+        infer = RemovableHandle(state["_forward_pre_hooks"])
+        load = RemovableHandle(state["_load_state_dict_pre_hooks"])
+        state["_forward_pre_hooks"][infer.id] = self._infer_parameters
+        state["_forward_pre_hooks_with_kwargs"][infer.id] = True
+        state["_load_state_dict_pre_hooks"][load.id] = _WrappedHook(self._lazy_load_hook)
+        return state | {"_initialize_hook": infer, "_load_hook": load}
+
+    def __setstate__(self, state):
+        state = {name: state[name] for name in state if name not in HANDLES}
+        for name in ("_forward_pre_hooks", "_load_state_dict_pre_hooks"):
+            hooks = state.get(name, {}).items()
+            state[name] = {number: hook for number, hook in hooks if not self._is_own(hook)}
+        super().__setstate__(state)
+
+    def _is_own(self, hook) -> bool:
+        function = getattr(hook, "hook", hook)
+        return getattr(function, "__self__", None) is self
+
+    def _lazy_load_hook(self, *arguments):
+        """What PyTorch calls before it loads a state dict."""
 
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
         members = itertools.chain(self._parameters.items(), self._buffers.items())

@@ -25,7 +25,9 @@ from .module_members import Members
 from .parameter import is_lazy
 from .state import ModuleState
 
-torch_compile = LateModule("jaxgrad.compiled.torch_compile")  # few programs compile a module
+# imported late: few programs compile a module, or pickle one
+torch_compile = LateModule("jaxgrad.compiled.torch_compile")
+pickled_module = LateModule("jaxgrad.nn.pickled_module")
 
 
 class Module(ModuleCall, ModuleState):
@@ -332,7 +334,10 @@ class Module(ModuleCall, ModuleState):
         return importlib.import_module(f"{__package__}.module_html").of_module(self)
 
     def __getstate__(self):
-        return _state(self)
+        return pickled_module.pickled(self.__dict__)
+
+    def __setstate__(self, state):
+        pickled_module.restore(self, state)
 
     def __deepcopy__(self, memo):
         result = memo[id(self)] = object.__new__(type(self))

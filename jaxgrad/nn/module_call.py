@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +9,14 @@ from ..core.tracebacks import hide_frames
 from ..late import LateModule
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
-from ..tape.tensor import Tensor
-from .module_hooks import ForwardHook, ModuleHooks, of_all, register_forward
+from .module_hooks import (
+    ForwardHook,
+    ModuleHooks,
+    follow_node,
+    hook_node_of_output,
+    of_all,
+    register_forward,
+)
 from .module_members import Members, note
 
 backward_hooks = LateModule("jaxgrad.nn.backward_hooks")  # few modules have such hooks
@@ -143,7 +148,7 @@ class ModuleCall(Members):
         >>> layer(jaxgrad.ones(1, 2)).sum().backward()
         [[1.0]]
         """
-        return self.register_forward_hook(functools.partial(_hook_node_of_output, hook))
+        return register(self._forward_hooks, follow_node(hook))
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -159,15 +164,6 @@ class ModuleCall(Members):
         tensor([[3., 3.]])
         """
         return _register(self._backward_pre_hooks, hook, prepend)
-
-
-def _hook_node_of_output(hook, module, args, output):
-    """The forward hook by which a backward hook follows the first tensor of the output."""
-    while not isinstance(output, Tensor):
-        is_dict = isinstance(output, dict)
-        output = next(v for v in output.values() if isinstance(v, Tensor)) if is_dict else output[0]
-    if output.grad_fn is not None:
-        output.grad_fn.register_hook(functools.partial(hook, module))
 
 
 def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:
@@ -214,7 +210,7 @@ def _with_hooks(module, args, kwargs, done):
         output = output if result is None else result
     output = output if boundary is None else boundary.leave(output)
     for hook in of_all.node_backward:
-        _hook_node_of_output(hook, module, args, output)
+        hook_node_of_output(hook, module, args, output)
     return output
 
 

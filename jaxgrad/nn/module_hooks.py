@@ -137,6 +137,20 @@ class ForwardHook(NamedTuple):
         return self.function(*arguments)
 
 
+def hook_node_of_output(hook, module, args, output):
+    """The forward hook by which a backward hook follows the first tensor of the output."""
+    while not isinstance(output, Tensor):
+        is_dict = isinstance(output, dict)
+        output = next(v for v in output.values() if isinstance(v, Tensor)) if is_dict else output[0]
+    if output.grad_fn is not None:
+        output.grad_fn.register_hook(functools.partial(hook, module))
+
+
+def follow_node(hook: Callable[..., Any]) -> ForwardHook:
+    """The forward hook that stands for a backward hook of the old kind."""
+    return ForwardHook(functools.partial(hook_node_of_output, hook))
+
+
 def register_forward(hooks: Hooks, hook: ForwardHook) -> RemovableHandle:
     """Add a forward hook. Raises TypeError for an object that cannot be called."""
     if not callable(hook.function):

@@ -114,6 +114,7 @@ _OTHERS = {
     "NonDynamicallyQuantizableLinear": multi_head_attention.NonDynamicallyQuantizableLinear,
     "_get_activation_fn": _transformer._activation,
     "_get_clones": _transformer._clones,
+    "_WrappedHook": state._WrappedHook,
     "_IncompatibleKeys": state._IncompatibleKeys,
     "_EXTRA_STATE_KEY_SUFFIX": state.EXTRA_STATE_KEY,
     "_addindent": _addindent,

@@ -148,7 +148,10 @@ class _Uninitialized:
     @property
     def _aval(self):
         # operators and methods read it first
-        raise ValueError(
+        raise ValueError(self._unknown())
+
+    def _unknown(self):
+        return (
             f"Attempted to use an uninitialized parameter: this {type(self).__name__} has no shape "
             "yet. Call the lazy module with a dummy batch first"
         )
@@ -169,6 +172,19 @@ class _Uninitialized:
     @property
     def device(self) -> device:
         return self._with_type(lambda tensor: tensor.device)
+
+    def numel(self) -> int:
+        """Raise ValueError: there are no elements yet."""
+        raise ValueError(self._unknown())
+
+    item = tolist = is_shared = numel
+
+    def share_memory_(self):
+        """Raise RuntimeError: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
 
     def _with_type(self, function):
         """Return `function` of this tensor as a plain one, which is empty."""

@@ -127,6 +127,14 @@ class RNNBase(Module):
         """The size of the hidden states."""
         return self.proj_size or self.hidden_size
 
+    def __getstate__(self):
+        weights = {"_flat_weights_names": self._flat_weights_names}
+        return super().__getstate__() | weights | {"_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state):
+        state = {name: value for name, value in state.items() if name[:12] != "_flat_weight"}
+        super().__setstate__(state)
+
     @property
     def _flat_weights_names(self) -> list[str]:
         return [name for names in self._all_weights for name in names]

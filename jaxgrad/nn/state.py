@@ -269,13 +269,13 @@ class ModuleState(Members):
         >>> layer.load_state_dict({"unused": jaxgrad.ones(1)})
         <All keys matched successfully>
         """
-        return register(self._load_state_dict_pre_hooks, _WithModule(self, hook))
+        return register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self))
 
     def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False):
         """Register a hook as `register_load_state_dict_pre_hook` does, whose first argument is the
         module only where `with_module`.
         """
-        called = _WithModule(self, hook) if with_module else hook
+        called = _WrappedHook(hook, self) if with_module else hook
         return register(self._load_state_dict_pre_hooks, called)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -302,14 +302,16 @@ def _in_place(hook, *arguments):
         raise RuntimeError("state_dict post-hook must return None: change the dict in place")
 
 
-class _WithModule:
-    """A hook that receives the module as its first argument."""
+class _WrappedHook:
+    """A hook that receives the module as its first argument, if there is one; files have its
+    attributes.
+    """
 
-    def __init__(self, module: Any, hook: Callable[..., Any]):
-        self.module, self.hook = module, hook
+    def __init__(self, hook: Callable[..., Any], module: Any = None):
+        self.hook, self.module, self.with_module = hook, module, module is not None
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.hook(self.module, *arguments)
+        return self.hook(self.module, *arguments) if self.with_module else self.hook(*arguments)
 
 
 def _load(module, state, prefix, assign, keys, errors):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from .optimizer import Optimizer
 from .options import Options, Rate
-from .scheduling import EPOCH, LRScheduler, check_optimizer, rates, set_rate
+from .scheduling import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, rates, set_rate
 
 
 class _CompositeScheduler(LRScheduler):
@@ -213,7 +213,7 @@ class ReduceLROnPlateau(LRScheduler):
         stagnated.
         """
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         metric = float(metrics)
         if self._is_better(metric, self.best):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -221,6 +222,10 @@ class CyclicLR(_MomentumScheduler):
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         if scale_fn is None:
             scale_mode = "iterations" if mode == "exp_range" else "cycle"
+            if mode == "exp_range":
+                self._scale_fn_ref = functools.partial(CyclicLR._exp_range_scale_fn, gamma)
+            else:
+                self._scale_fn_ref = getattr(CyclicLR, f"_{mode}_scale_fn")
         self.scale_mode, self.cycle_momentum = scale_mode, cycle_momentum
         if cycle_momentum:
             self.base_momentums = for_groups("base_momentum", optimizer, base_momentum)
@@ -234,9 +239,19 @@ class CyclicLR(_MomentumScheduler):
         """Return the relative height of the cycle or step `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        if self.mode == "triangular2":
-            return 1 / (2.0 ** (x - 1))
-        return self.gamma**x if self.mode == "exp_range" else 1.0
+        return self._scale_fn_ref(x)
+
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return 1 / (2.0 ** (x - 1))
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma: float, x: float) -> float:
+        return gamma**x
 
     def get_lr(self) -> list[Rate]:
         self._warn_outside()
@@ -254,6 +269,8 @@ class CyclicLR(_MomentumScheduler):
 
     def state_dict(self) -> Options:
         state, function = super().state_dict(), self._scale_fn_custom
+        for name in ("_scale_fn_ref", "_scale_fn_custom"):
+            state.pop(name, None)
         is_object = function is not None and not isinstance(function, types.FunctionType)
         return state | {"_scale_fn_custom": vars(function).copy() if is_object else None}
 

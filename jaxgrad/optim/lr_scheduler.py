@@ -64,7 +64,9 @@ class _FunctionScheduler(LRScheduler):
             None if isinstance(function, types.FunctionType) else vars(function).copy()
             for function in self.lr_lambdas
         ]
-        return super().state_dict() | {"lr_lambdas": known}
+        state = super().state_dict()
+        del state["lr_lambdas"]
+        return state | {"lr_lambdas": known}
 
     def load_state_dict(self, state_dict: Options) -> None:
         state = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}

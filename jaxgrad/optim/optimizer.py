@@ -19,7 +19,6 @@ from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..names.missing import missing_in
 from ..storage.commit import clear_gradients
-from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import PLAIN_TENSORS, Tensor, is_concrete, wrap
@@ -177,10 +176,14 @@ class Optimizer:
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.__dict__["step"])
 
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a step with the hooks of steps, which those of subclasses have anyway."""
+        return _with_hooks(func)
+
     def __getstate__(self):
-        groups = self.param_groups
-        if mode.scope.get() is not None:
-            groups = [dict(group.items()) for group in groups]  # a copy's options are constants
+        # plain dicts, as in PyTorch's files; in a trace the options of a copy are constants
+        groups = [dict(group.items()) for group in self.param_groups]
         return {"defaults": self.defaults, "state": self.state, "param_groups": groups}
 
     def __setstate__(self, state):
@@ -188,6 +191,11 @@ class Optimizer:
         self.__dict__.update(state)
         self.param_groups = [Group(group).owned_by(self) for group in self.param_groups]
         self.defaults.setdefault("differentiable", False)
+        loader = self._loader()
+        for values in self.state.values():
+            for key in values.keys() & _SCALARS if isinstance(values, dict) else ():
+                if not isinstance(values[key], Tensor):
+                    values[key] = loader.copy(values[key], None, key)
         self._changes += 1
 
     def __repr__(self):
@@ -460,7 +468,7 @@ _StateDictHook = Callable[[Optimizer, Options], Options | None]
 
 
 # state that is a number in state dicts of older versions
-_SCALARS = ("step", "mu_product", "eta", "mu")
+_SCALARS = frozenset(("step", "mu_product", "eta", "mu"))
 
 
 class StateLoader:

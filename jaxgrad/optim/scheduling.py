@@ -15,7 +15,7 @@ from .new_optimizers import scope_of
 from .optimizer import Optimizer
 from .options import Options, Rate
 
-EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
     "possible. Please use `scheduler.step()` to step the scheduler. An epoch uses the closed form "
     "of the schedule if it has one"
@@ -227,7 +227,7 @@ class LRScheduler:
             self._check_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _check_order(self):

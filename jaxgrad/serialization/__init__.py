@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import mmap as mmap_module
 import os
 import warnings
 from collections.abc import Callable
@@ -15,10 +16,20 @@ from typing import TypeAlias
 
 from ..core.device import device
 from ..core.tracebacks import shows_users_frames, users_stacklevel
+from ..frontend.storages import TYPES as STORAGES
 from ..frontend.storages import UntypedStorage
 from ..names.missing import missing_in
-from ._encoder import encode_archive
-from ._refused import RefusedFile, shown
+from . import _options
+from ._encoder import MAGIC, SIZES, VERSION, encode_archive, encode_stream
+from ._options import LoadEndianness as LoadEndianness
+from ._options import get_crc32_options as get_crc32_options
+from ._options import get_default_load_endianness as get_default_load_endianness
+from ._options import get_default_mmap_options as get_default_mmap_options
+from ._options import set_crc32_options as set_crc32_options
+from ._options import set_default_load_endianness as set_default_load_endianness
+from ._options import set_default_mmap_options as set_default_mmap_options
+from ._options import skip_data as skip_data
+from ._refused import EmptyFile, MissingFolder, RefusedFile, shown
 from ._replace import replacing
 from ._safe_classes import add_safe_globals as add_safe_globals
 from ._safe_classes import clear_safe_globals as clear_safe_globals
@@ -28,10 +39,11 @@ from ._source import opened
 from ._tensor_files import encode_tensors, load_tensors
 from ._torch_files import Archive, Stream
 
-# names of files that PyTorch's users give the format of PyTorch
-ENDINGS = (".pt", ".pth")
-
-ENCODERS = {"safetensors": encode_tensors, "pt": encode_archive}
+# what PyTorch's files begin with, and the sizes and words that they use
+MAGIC_NUMBER, PROTOCOL_VERSION = MAGIC, VERSION
+SHORT_SIZE, INT_SIZE, LONG_SIZE = SIZES.values()
+DEFAULT_PROTOCOL, STORAGE_KEY_SEPARATOR = 2, ","
+MAP_SHARED, MAP_PRIVATE = getattr(mmap_module, "MAP_SHARED", None), _options.load.mmap_flags
 
 ENCODINGS = ("ascii", "utf-8", "utf8", "latin1", "latin-1")
 
@@ -55,11 +67,12 @@ def save(
     `weights_only=False`.
     f: a path, or a binary file. A file at the path is replaced after the new one is complete and on
     the disk; whatever interrupts that, the old one stays as it is.
-    format: "safetensors", or "pt" for a file that `torch.load` of PyTorch reads, also with
-    `weights_only=True`. By default "pt" for a name that ends in .pt or .pth, and for an object that
-    "safetensors" does not hold; else "safetensors".
-    pickle_protocol: has no effect. pickle_module, _use_new_zipfile_serialization: must be the
-    defaults.
+    format: "pt" for a file that `torch.load` of PyTorch reads, with `weights_only=True` if it holds
+    only data; or "safetensors", the default for a name that ends in .safetensors.
+    pickle_protocol: the version that the file names; its instructions are those of version 2.
+    pickle_module: its functions have no effect, since jaxgrad writes the instructions itself.
+    _use_new_zipfile_serialization: False for the format of PyTorch before 1.6.
+    _disable_byteorder_record: leave out the order of the bytes of numbers.
 
     Tensors that share memory share it when they are loaded. `safetensors.torch.load_file` reads a
     dict of tensors as it is. In nested dicts, as in the `state_dict()` of an optimizer, tensors
@@ -67,7 +80,8 @@ def save(
     view, as that of PyTorch does.
 
     Raises TypeError for other objects (functions without a name, open files), with their path in
-    `obj`, and RuntimeError in a trace.
+    `obj`, RuntimeError in a trace and where the folder of the path does not exist, and
+    AttributeError for a file without a method `write`.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
@@ -75,20 +89,29 @@ def save(
     >>> jaxgrad.load(path)
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    if getattr(pickle_module, "__name__", "pickle") != "pickle":  # PyTorch's default by its name
-        raise RuntimeError("save(): jaxgrad writes files itself: leave out pickle_module=")
-    if not _use_new_zipfile_serialization:
-        raise RuntimeError(
-            "save(): jaxgrad does not write the format of PyTorch before 1.6: leave out "
-            "_use_new_zipfile_serialization=False"
-        )
-    if format is not None and format not in ENCODERS:
+    if format not in (None, "pt", "safetensors"):
         raise ValueError(f'save(): format is "safetensors" or "pt", not {format!r}')
-    write = ENCODERS[format](obj) if format else _encoded(obj, f)
-    if hasattr(f, "write"):
+    is_path = _is_path(f)
+    if not is_path and not hasattr(f, "write"):
+        raise AttributeError(
+            "save(): expected 'f' to be string, path, or a file-like object with a 'write' "
+            f"attribute, not {type(f).__name__}"
+        )
+    if format is None and is_path and os.fspath(f).endswith(".safetensors"):
+        format = "safetensors"
+    if format == "safetensors":
+        write = encode_tensors(obj)
+    elif _use_new_zipfile_serialization:
+        write = encode_archive(obj, pickle_protocol, not _disable_byteorder_record)
+    else:
+        write = encode_stream(obj, pickle_protocol)
+    if not is_path:
         write(_all_of(f))
         return
-    with replacing(os.path.realpath(f)) as file:
+    path = os.path.realpath(f)
+    if not os.path.isdir(os.path.dirname(path)):
+        raise MissingFolder(f"Parent directory {os.path.dirname(path)} does not exist.")
+    with replacing(path) as file:
         write(file.write)
 
 
@@ -98,7 +121,7 @@ def load(
     map_location=None,
     pickle_module=None,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
     encoding: str = "utf-8",
 ):
@@ -111,12 +134,13 @@ def load(
     `{"cuda:1": "cuda:0"}`; or a function of a storage and its device in the file, which returns the
     storage itself (for the CPU), its `cuda(index)`, or None. By default tensors go to the device in
     the file, and those that the file has on a CPU to the default device.
-    weights_only: with True no code of a file is executed: what is no tensor, number, text or
-    container of these is refused by its name. `add_safe_globals` allows further classes of data.
-    With False an archive that holds other objects is read by Python's module pickle, with a
+    weights_only: with True, the default, no code of a file is executed: what is no tensor, number,
+    text or container of these is refused by its name. `add_safe_globals` allows further classes and
+    functions. With False a file that holds other objects is read by Python's module pickle, with a
     warning: it runs what the file names, so do this only with a file that you trust.
     mmap: True maps the file at a path, so that only what is used is read; the file must not change
-    as long as the tensors exist. encoding: of strings of Python 2. pickle_module: must be None.
+    as long as the tensors exist. encoding: of strings of Python 2. pickle_module: a module whose
+    `Unpickler` reads the file, for which `weights_only` is False.
 
     Tensors keep their shapes, strides, dtypes and `requires_grad`; parameters stay parameters;
     tensors that share memory in the file share it. Raises RuntimeError (an
@@ -129,52 +153,159 @@ def load(
     >>> jaxgrad.load(file)
     [tensor([0, 1]), 'text']
     """
-    if pickle_module is not None:
+    if pickle_module is not None and weights_only:
         raise RuntimeError(
-            "Can not safely load weights when explicit picklers are provided: jaxgrad reads files "
-            "itself, so leave out pickle_module="
+            "Can not safely load weights when explicit pickle_module is specified: leave it out, "
+            "or weights_only=True"
         )
+    if weights_only is None:
+        weights_only = pickle_module is None
     if encoding.lower() not in ENCODINGS:
         raise ValueError(f"load(): encoding is one of {', '.join(ENCODINGS)}, not {encoding!r}")
-    with opened(f, bool(mmap)) as source:
+    with opened(f, _options.load.mmap if mmap is None else mmap) as source:
         begin = source.read(0, min(source.size, 512), "the file")
         # first, since the length of a header may begin with any byte
         if begin[8:9] == b"{":
             return load_tensors(source, map_location)
-        if begin.startswith(b"PK\3\4"):
-            archive = functools.partial(Archive, source, map_location, encoding)
-            return _load_archive(archive, weights_only)
-        if begin.startswith(b"\x80"):
-            return Stream(source, map_location, encoding).load()
-        raise _unknown(source, begin)
+        files = functools.partial(_kind_of(source, begin), source, map_location, encoding)
+        return _load(files, weights_only, pickle_module)
 
 
-def _encoded(obj, f):
-    """A function that writes an object in the format that the name of a file and the object ask
-    for.
-    """
-    name = f if isinstance(f, str | os.PathLike) else getattr(f, "name", "")
-    if str(name).endswith(ENDINGS):
-        return encode_archive(obj)
-    try:
-        return encode_tensors(obj)
-    except TypeError:
-        return encode_archive(obj)
+def _kind_of(source, begin):
+    """The class that reads a file of PyTorch, by the first bytes of the file."""
+    if begin.startswith(b"PK\3\4"):
+        return Archive
+    if begin.startswith(b"\x80"):
+        return Stream
+    raise _unknown(source, begin)
 
 
-def _load_archive(archive, weights_only: bool):
-    """The object of an archive; `archive` opens it."""
-    try:
-        return archive().load()
-    except RefusedFile:
-        if weights_only:
-            raise
+def _load(files, weights_only: bool, pickle_module):
+    """The object of a file of PyTorch; `files` opens it."""
+    reason = None
+    if pickle_module is None:
+        try:
+            return files().load()
+        except RefusedFile as error:
+            if weights_only:
+                raise
+            reason = error
+    opened_file = _opened_again(files, reason)
     warnings.warn(
         "load(weights_only=False): the file holds more than data, so the module pickle reads it, "
         "which runs what a file names: do this only with a file that you trust",
         stacklevel=users_stacklevel(),
     )
-    return archive().load_by_names()
+    return opened_file.load_by_names(pickle_module)
+
+
+def _opened_again(files, reason):
+    """The file for a second reading; `reason` is why it was not read."""
+    try:
+        return files()
+    except RefusedFile:
+        if reason is None:
+            raise
+        raise reason from None
+
+
+def get_unsafe_globals_in_checkpoint(f) -> list[str]:
+    """Return the full names of the functions and classes in a file that `load` does not make with
+    `weights_only=True`.
+
+    f: as for `load`. Raises RuntimeError for anything but a file of `save`.
+
+    >>> import argparse, io
+    >>> file = io.BytesIO()
+    >>> jaxgrad.save(argparse.Namespace(rate=1), file)
+    >>> _ = file.seek(0)
+    >>> jaxgrad.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['argparse.Namespace']
+    """
+    with opened(f, False) as source:
+        begin = source.read(0, min(source.size, 512), "the file")
+        files = _kind_of(source, begin)(source, "cpu", "utf-8")
+        names = (name.rpartition(".") for name in files.names())
+        find = files.objects.find
+        return [f"{module}.{name}" for module, _, name in names if find(module, name) is None]
+
+
+class SourceChangeWarning(Warning):
+    """The warning of PyTorch before 1.6 where the code of a class has changed since it was saved.
+    jaxgrad keeps no code in files, and gives none.
+    """
+
+
+def location_tag(storage) -> str:
+    """Return the word by which a file names the device of a storage.
+
+    >>> jaxgrad.serialization.location_tag(jaxgrad.zeros(1, device="cpu").untyped_storage())
+    'cpu'
+    """
+    return str(storage.device)
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """Return the class of storages with the name of a class.
+
+    >>> jaxgrad.serialization.normalize_storage_type(jaxgrad.FloatStorage) is jaxgrad.FloatStorage
+    True
+    """
+    return STORAGES.get(storage_type.__name__, storage_type)
+
+
+def check_module_version_greater_or_equal(
+    module, req_version_tuple: tuple, error_if_malformed: bool = True
+) -> bool:
+    """Return whether a module has a version or a later one.
+
+    req_version_tuple: numbers or words, as many as are compared. Raises RuntimeError for a version
+    of other words, or warns and returns True without `error_if_malformed`.
+
+    >>> import types
+    >>> module = types.SimpleNamespace(__version__="1.10.2")
+    >>> jaxgrad.serialization.check_module_version_greater_or_equal(module, (1, 9))
+    True
+    """
+    try:
+        words = module.__version__.split(".")
+        pairs = zip(req_version_tuple, words, strict=False)
+        version = tuple(type(required)(word) for required, word in pairs)
+    except Exception as error:
+        message = f"'{module}' module version string is malformed: {module.__version__!r}"
+        if error_if_malformed:
+            raise RuntimeError(message) from error
+        warnings.warn(f"{message}; it is taken to be new enough", stacklevel=2)
+        return True
+    return version >= tuple(req_version_tuple)
+
+
+def _check_seekable(f) -> bool:
+    """Whether a file has a position that can be set. Raises AttributeError where it has none."""
+    for name in ("seek", "tell"):
+        if not hasattr(f, name):
+            raise AttributeError(
+                f"{type(f).__name__!r} object has no attribute {name!r}. You can only torch.load "
+                "from a file that is seekable: put its bytes into an io.BytesIO"
+            )
+    f.seek(f.tell())
+    return True
+
+
+def _maybe_decode_ascii(text: bytes | str) -> str:
+    return text.decode("ascii") if isinstance(text, bytes) else text
+
+
+def _is_path(f) -> bool:
+    return isinstance(f, str | os.PathLike)
+
+
+def _is_zipfile(f) -> bool:
+    """Whether a binary file is an archive, as its first bytes say; its position stays."""
+    start = f.tell()
+    begin = f.read(4)
+    f.seek(start)
+    return begin == b"PK\3\4"
 
 
 def _all_of(file):
@@ -191,7 +322,7 @@ def _all_of(file):
 
 def _unknown(source, begin) -> RefusedFile:
     if not begin:
-        return source.refuse("the file is empty")
+        return EmptyFile(f"{source.name}: the file is empty")
     if begin[257:262] == b"ustar":
         return source.refuse(
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format, which "

@@ -168,11 +168,12 @@ DATE = 0x21
 class ArchiveWriter:
     """Writes an archive from its start to its end, without going back.
 
-    write: takes bytes. Call `close` at the end.
+    write: takes bytes. has_checksums: whether entries have the checksum CRC-32, without which only
+    PyTorch and jaxgrad read them. Call `close` at the end.
     """
 
-    def __init__(self, write: Callable):
-        self.write_bytes, self.position = write, 0
+    def __init__(self, write: Callable, has_checksums: bool = True):
+        self.write_bytes, self.position, self.has_checksums = write, 0, has_checksums
         self.directory: list[bytes] = []
 
     def _write(self, data):
@@ -182,7 +183,8 @@ class ArchiveWriter:
     def add(self, name: str, data):
         """Write an entry. data: bytes, or what shows them as a memoryview of bytes."""
         start, size, encoded = self.position, len(data), name.encode()
-        sums = zlib.crc32(data), min(size, ELSEWHERE), min(size, ELSEWHERE)
+        checksum = zlib.crc32(data) if self.has_checksums else 0
+        sums = checksum, min(size, ELSEWHERE), min(size, ELSEWHERE)
         wide = _field(ZIP64, struct.pack("<QQ", size, size)) if size >= ELSEWHERE else b""
         begin = start + LOCAL.size + len(encoded) + len(wide) + 4
         extra = wide + _field(0x4246, bytes(-begin % ALIGNMENT))  # "FB", as PyTorch calls it

@@ -1,4 +1,4 @@
-"""Writes archives; `torch.load(weights_only=True)` of PyTorch 2.13 reads those that hold only data.
+"""Writes files of PyTorch; its `torch.load(weights_only=True)` reads those that hold only data.
 
 The instructions are those of protocol 2 that `_instructions.py` reads; an object of any other class
 is written as the module pickle writes it.
@@ -19,37 +19,81 @@ from ..core import device as devices
 from ..core import dtypes
 from ..core.aval import Size
 from ..core.pytorch_tensors import is_of_pytorch
-from ..frontend.storages import TYPES
+from ..frontend.copying import python_state, warn_of_hooks
+from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
+from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor
+from . import _options
 from ._archive import ArchiveWriter
 from ._refused import refusal
 from ._safe_classes import NUMPY_TYPE
-from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of
+from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of, memory_of_storage
 from ._source import ALIGNMENT
 
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
 
 
-def encode_archive(obj):
+# what begins a file of PyTorch before 1.6
+MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
+SIZES = {"short": 2, "int": 4, "long": 4}
+
+
+def encode_archive(obj, protocol: int = 2, has_byte_order: bool = True):
     """A function that writes an object as an archive, by a function that takes bytes. Errors as for
     `save`.
     """
-    encoder = Encoder()
+    encoder = Encoder(protocol)
     encoder.value(obj, ())
-    return functools.partial(_write, encoder)
+    return functools.partial(_write, encoder, has_byte_order)
 
 
-def _write(encoder: Encoder, write):
-    archive = ArchiveWriter(write)
+def encode_stream(obj, protocol: int = 2):
+    """A function that writes an object in the format of PyTorch before 1.6."""
+    encoder = Encoder(protocol, of_stream=True)
+    encoder.value(obj, ())
+    return functools.partial(_write_stream, encoder)
+
+
+def _write_stream(encoder: Encoder, write):
+    facts = {"protocol_version": VERSION, "little_endian": True, "type_sizes": SIZES}
+    for part in (MAGIC, VERSION, facts):
+        write(_instructions(part))
+    write(bytes(encoder.code) + b".")
+    storages = {str(number): parts for number, *parts in encoder.storages.values()}
+    write(_instructions(sorted(storages)))
+    for _, (memory, dtype) in sorted(storages.items()):
+        elements = _elements(memory, dtype)
+        # as bytes where PyTorch has no type of storages of the dtype
+        size = dtype.itemsize if dtype in STORAGE_NAMES else 1
+        write(struct.pack("<q", elements.size // size))
+        write(memoryview(elements))
+
+
+def _instructions(value) -> bytes:
+    """The instructions that make data."""
+    encoder = Encoder()
+    encoder.value(value, ())
+    return bytes(encoder.code) + b"."
+
+
+def _elements(memory: SavedMemory, dtype) -> np.ndarray:
+    """The bytes of a memory; zeros where the user asks for files without them."""
+    if _options.of_thread.skips_data:
+        return np.zeros(memory.count(dtypes.uint8), np.uint8)
+    return memory.elements(dtype).view(np.uint8)
+
+
+def _write(encoder: Encoder, has_byte_order: bool, write):
+    archive = ArchiveWriter(write, _options.save.compute_crc32)
     archive.add("archive/data.pkl", bytes(encoder.code) + b".")
     archive.add("archive/.format_version", b"1")
     archive.add("archive/.storage_alignment", str(ALIGNMENT).encode())
-    archive.add("archive/byteorder", b"little")
+    if has_byte_order:
+        archive.add("archive/byteorder", b"little")
     for number, memory, dtype in encoder.storages.values():
-        elements = memory.elements(dtype).view(np.uint8)
-        archive.add(f"archive/data/{number}", memoryview(elements))
+        archive.add(f"archive/data/{number}", memoryview(_elements(memory, dtype)))
     archive.add("archive/version", b"3\n")
     archive.close()
 
@@ -57,11 +101,14 @@ def _write(encoder: Encoder, write):
 class Encoder:
     """The instructions that make an object, and the memory of its tensors.
 
-    storages: by the key of a memory its number in the file, the memory and the dtype.
+    protocol: the version that the file names; the instructions are those of 2. of_stream: whether
+    storages are described as before PyTorch 1.6. storages: by the key of a memory its number in the
+    file, the memory and the dtype.
     """
 
-    def __init__(self):
-        self.code = bytearray(b"\x80\x02")
+    def __init__(self, protocol: int = 2, of_stream: bool = False):
+        self.protocol, self.of_stream = max(protocol, 2), of_stream
+        self.code = bytearray((0x80, self.protocol))
         # by the id of an object, or by the name of a global, the number that it is kept under
         self.memo: dict = {}
         self.kept: list = []
@@ -95,6 +142,8 @@ class Encoder:
 
     def _global(self, name: str):
         """Push what a name stands for: its module, a blank, and its name there."""
+        if self.protocol > 2:  # the modules have their names of Python 3 from there on
+            name = name.replace("__builtin__", "builtins")
         if name in self.memo:
             self._recall(name)
             return
@@ -193,6 +242,11 @@ class Encoder:
     def write_name(self, value, path):
         """A class or function, by its name in its module."""
         module, name = getattr(value, "__module__", None) or "builtins", value.__qualname__
+        if module.partition(".")[0] == "jaxgrad" and "." not in name:
+            path = path_in_pytorch(value)
+            if path is not None:
+                self._global(" ".join(path.rsplit(".", 1)))
+                return
         outer, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
         for part in filter(None, outer.split(".")):
@@ -299,47 +353,101 @@ class Encoder:
         self._call("torch.serialization _get_layout", str(value))
 
     def write_tensor(self, value, path):
+        is_own = type(value).__reduce_ex__ is Tensor.__reduce_ex__
         if is_lazy(value):
-            raise refusal(value, path, "it has no shape yet")
-        if isinstance(value, Parameter):
-            self._global("torch._utils _rebuild_parameter")
-            self.code += b"("
-            self._dense(value)
-            self.value(value.requires_grad, path)
-            self._call("collections OrderedDict")
-            self.code += b"tR"
+            self._lazy(value, path)
+        elif isinstance(value, Parameter):
+            self._parameter(value, path)
+        elif is_own:
+            self._plain(value, path)
         else:
-            self._dense(value)
+            self._object(value, path)
+            return
         self._keep(value)
 
+    def _lazy(self, value, path):
+        """A tensor without a shape: how it is made."""
+        self.value(type(value), path)
+        options = {"device": value.device, "dtype": value.dtype}
+        is_default = value.dtype is dtypes.get_default_dtype() and value.device.type == "cpu"
+        self._tuple((value.requires_grad, *(() if is_default else options.values())), path)
+        self.code += b"R"
+
+    def _parameter(self, value, path):
+        state = python_state(value)
+        self._global(f"torch._utils _rebuild_parameter{'' if state is None else '_with_state'}")
+        self.code += b"("
+        self._dense(value)
+        self.value(value.requires_grad, path)
+        self._call("collections OrderedDict")
+        if state is not None:
+            self.value(state, path)
+        self.code += b"tR"
+
+    def _plain(self, value, path):
+        """A tensor of the class `Tensor`, or of a user's, with what users have set on it."""
+        warn_of_hooks(value)
+        if value.is_meta:
+            shape = tuple(value.shape), value.stride(), value.requires_grad
+            self._call("torch._utils _rebuild_meta_tensor_no_storage", value.dtype, *shape)
+            return
+        state = python_state(value)
+        if type(value) is Tensor and state is None:
+            self._dense(value)
+            return
+        self._global("torch._tensor _rebuild_from_type_v2")
+        self.code += b"("
+        place = self._function(value)
+        self.value(type(value), path)
+        self._arguments(value, *place)
+        self.value(state or {}, path)
+        self.code += b"tR"
+
     def _dense(self, value):
+        self._arguments(value, *self._function(value))
+        self.code += b"R"
+
+    def _function(self, value):
+        """The function that makes a tensor; the memory of the tensor and its place there."""
         memory, place = memory_of(value)
-        number, _, dtype = self.storages.setdefault(
-            memory.key, (len(self.storages), memory, place.dtype)
-        )
-        if dtype is not place.dtype:
-            raise RuntimeError(DIFFERENT_DTYPES.format(dtype, place.dtype))
         self.kept.append(value)
-        name = STORAGE_NAMES.get(dtype)
-        counted = dtypes.uint8 if name is None else dtype
-        self._global(f"torch._utils _rebuild_tensor_{'v3' if name is None else 'v2'}")
-        self.code += b"(("
+        version = "v2" if place.dtype in STORAGE_NAMES else "v3"
+        self._global(f"torch._utils _rebuild_tensor_{version}")
+        return memory, place
+
+    def write_storage(self, value, path):
+        self.kept.append(value)
+        self._storage(memory_of_storage(value), value.dtype, isinstance(value, UntypedStorage))
+
+    def _storage(self, memory, dtype, is_untyped):
+        """The memory of tensors, by the number that the file has it under."""
+        number, _, known = self.storages.setdefault(memory.key, (len(self.storages), memory, dtype))
+        if known is not dtype:
+            raise RuntimeError(DIFFERENT_DTYPES.format(known, dtype))
+        self.code += b"("
         self.value("storage", ())
+        name = None if is_untyped else STORAGE_NAMES.get(dtype)
         self._global("torch.storage UntypedStorage" if name is None else f"torch {name}")
-        for part in (str(number), memory.location, memory.count(counted)):
+        count = memory.count(dtypes.uint8 if name is None else dtype)
+        for part in (str(number), memory.location, count, *[None] * self.of_stream):
             self.value(part, ())
         self.code += b"tQ"
+
+    def _arguments(self, value, memory, place):
+        dtype = place.dtype
+        self.code += b"("
+        self._storage(memory, dtype, False)
         self.value(place.offset, ())
         self._tuple(place.size, ())
         self._tuple(place.stride, ())
         self.value(value.requires_grad, ())
         self._call("collections OrderedDict")
-        if name is None:
+        if dtype not in STORAGE_NAMES:
             self.write_dtype(dtype, ())
         flags = {"conj": place.is_conj, "neg": place.is_neg}
         if any(flags.values()):
             self.value({flag: True for flag, is_set in flags.items() if is_set}, ())
-        self.code += b"tR"
+        self.code += b"t"
 
     def write_sparse(self, value, path):
         self._global("torch._utils _rebuild_sparse_tensor")
@@ -378,6 +486,7 @@ DATA = {
 KINDS = (
     (SparseTensor, Encoder.write_sparse),
     (Tensor, Encoder.write_tensor),
+    ((TypedStorage, UntypedStorage), Encoder.write_storage),
     (np.generic, Encoder.write_scalar),
     (Size, Encoder.write_size),
     (np.ndarray, Encoder.write_array),

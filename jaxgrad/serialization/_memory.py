@@ -117,7 +117,7 @@ class Loading:
                 f"with {shown(location)}): give map_location, as in torch.load(f, "
                 "map_location='cpu')"
             ) from None
-        if not has(device.type):
+        if not (is_meta(device) or has(device.type)):
             raise self.source.refuse(
                 f"Attempting to deserialize object on the device {device}, and JAX has found none. "
                 "If you are running on a CPU-only machine, please use torch.load with "

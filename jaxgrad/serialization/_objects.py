@@ -16,7 +16,8 @@ from ..core import dtypes
 from ..core.aval import Size
 from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
-from ..nn.parameter import Parameter, mark
+from ..frontend.subclassing import as_instance
+from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, mark
 from ..sparse._construction import sparse_coo_tensor
 from ..tape.tensor import Tensor, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
@@ -52,33 +53,45 @@ class TorchObjects(Objects):
         return meaning
 
     def instance(self, machine, kind, arguments):
-        if not self.is_safe(kind):
+        if not self.is_allowed(kind):
             raise machine.refuse(f"jaxgrad makes no instance of {named(kind)}")
-        if type(arguments) is not tuple or arguments:
-            raise machine.refuse(f"an instance of {named(kind)} is made with arguments")
-        try:
-            return object.__new__(kind)
-        except TypeError:
-            raise machine.refuse(f"instances of {named(kind)} hold more than attributes") from None
+        if type(arguments) is not tuple:
+            raise machine.refuse(f"an instance of {named(kind)} is made without arguments")
+        return kind.__new__(kind, *arguments)
 
     def set_state(self, machine, target, state):
         kind = type(target)
         if kind in STATES:
             STATES[kind](machine, target, state)
-        elif self.is_safe(kind):
-            if not {*map(type, _need(machine, state, dict, "the attributes"))} <= {str}:
-                raise machine.refuse(f"an attribute of a {named(kind)} has a name that is no text")
-            machine.spend(ITEM * len(state))
-            vars(target).update(state)
+        elif self.is_allowed(kind):
+            set_attributes(machine, target, state)
         else:
             super().set_state(machine, target, state)
 
-    def is_safe(self, kind) -> bool:
-        """Whether the user allows instances of a class."""
-        return any(kind is safe for safe in self.safe.values())
+    def is_allowed(self, function) -> bool:
+        return any(function is safe for safe in self.safe.values())
 
     def persistent(self, machine, identity):
+        # PyTorch before 1.6 kept the code of modules beside their class, for a warning
+        if type(identity) is tuple and len(identity) == 4 and identity[0] == "module":
+            return identity[1]
         return self.find_storage(machine, identity)
+
+
+def set_attributes(machine, target, state):
+    """Give an instance of a class that the user allows its state, as pickling does."""
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+        return
+    attributes, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
+    for part in (attributes or {}, slots or {}):
+        if not {*map(type, _need(machine, part, dict, "the attributes"))} <= {str}:
+            raise machine.refuse(f"an attribute of a {named(target)} has a name that is no text")
+        machine.spend(ITEM * len(part))
+    if attributes:
+        vars(target).update(attributes)
+    for name, value in (slots or {}).items():
+        setattr(target, name, value)
 
 
 def _torch_dtype(name):
@@ -323,16 +336,55 @@ def _parameter(machine, data, requires_grad, backward_hooks):
 
 
 def _parameter_with_state(machine, data, requires_grad, backward_hooks, state):
-    return _parameter(machine, data, requires_grad, backward_hooks)
+    parameter = _parameter(machine, data, requires_grad, backward_hooks)
+    _set_on_tensor(machine, parameter, state)
+    return parameter
 
 
 def _of_type(machine, function, kind, arguments, state):
-    """A tensor that has attributes in Python, which are not kept."""
-    if kind is not Tensor and kind is not Parameter:
+    """A tensor of a class that the user allows, or one that has attributes in Python."""
+    is_own = kind is Tensor or kind is Parameter
+    if not is_own and not (machine.objects.is_allowed(kind) and issubclass(kind, Tensor)):
         raise machine.refuse(f"a tensor is of the class {named(kind)}")
     if not any(function is builder for builder in TENSORS):
         raise machine.refuse(f"a tensor is made by {named(function)}")
-    return machine.called(function, arguments)
+    return of_class(machine, machine.called(function, arguments), kind, state)
+
+
+def of_class(machine, tensor, kind, state):
+    """A new tensor as an instance of a class, with the attributes that it had."""
+    if kind is not Tensor and kind is not Parameter:
+        tensor = as_instance(tensor, kind)
+        if kind.__setstate__ is not Tensor.__setstate__:
+            tensor.__setstate__(state)
+            return tensor
+    _set_on_tensor(machine, tensor, state)
+    return tensor
+
+
+def _set_on_tensor(machine, tensor, state):
+    """Set what users have set on a tensor, under names that are no methods."""
+    for part in state if type(state) is tuple else (state,):
+        for name, value in ({} if part is None else _need(machine, part, dict, "a state")).items():
+            if not machine.is_trusting and (type(name) is not str or name in HIDDEN):
+                raise machine.refuse(f"a tensor has the attribute {shown(name)}")
+            machine.spend(ITEM)
+            setattr(tensor, name, value)
+
+
+def _lazy_parameter(machine, requires_grad=True, where=None, dtype=None):
+    return _lazy(machine, UninitializedParameter, requires_grad, where, dtype)
+
+
+def _lazy_buffer(machine, requires_grad=False, where=None, dtype=None):
+    return _lazy(machine, UninitializedBuffer, requires_grad, where, dtype)
+
+
+def _lazy(machine, kind, requires_grad, where, dtype):
+    _need(machine, requires_grad, bool, "requires_grad")
+    _need(machine, where, (devices.device, type(None)), "a device")
+    _need(machine, dtype, (dtypes.dtype, type(None)), "a dtype")
+    return kind(requires_grad, where, dtype)
 
 
 # ---- NumPy's objects
@@ -400,6 +452,9 @@ FUNCTIONS = {
     "numpy.core.multiarray._reconstruct": _empty_array,
 }
 
+# attributes that would hide methods of tensors
+HIDDEN = frozenset(dir(Tensor))
+
 TENSORS = (_tensor_1, _tensor_2, _tensor_3, _sparse_tensor, _meta_tensor)
 
 CLASSES = {
@@ -414,6 +469,8 @@ CLASSES = {
     "torch.Size": (Size, _size),
     "torch.device": (devices.device, device),
     "numpy.dtype": (np.dtype, _numpy_dtype),
+    "torch.nn.parameter.UninitializedParameter": (UninitializedParameter, _lazy_parameter),
+    "torch.nn.parameter.UninitializedBuffer": (UninitializedBuffer, _lazy_buffer),
 }
 
 NAMES = {
@@ -426,6 +483,8 @@ NAMES = {
     "torch.storage.TypedStorage": TypedStorage,
     "torch.Tensor": Tensor,
     "torch.nn.parameter.Parameter": Parameter,
+    "torch.nn.parameter.UninitializedParameter": UninitializedParameter,
+    "torch.nn.parameter.UninitializedBuffer": UninitializedBuffer,
     "numpy.ndarray": np.ndarray,
 }
 

@@ -18,6 +18,14 @@ class RefusedFile(UnpicklingError, RuntimeError):
     """
 
 
+class EmptyFile(RefusedFile, EOFError):
+    """A file without bytes."""
+
+
+class MissingFolder(RuntimeError, FileNotFoundError):
+    """The folder of the path to which a file should be written does not exist."""
+
+
 def printable(text: str) -> str:
     """Text with a question mark in place of each control character."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

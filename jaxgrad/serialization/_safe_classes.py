@@ -1,12 +1,10 @@
-"""Classes whose instances files may hold, as users allow them.
-
-An instance is made without its class's code: by `object.__new__`, and its attributes are put into
-its `__dict__`. Functions are never called.
-"""
+"""Classes and functions that files may name, as users allow them: those are called."""
 
 from __future__ import annotations
 
 import re
+
+from ..names.not_provided import path_in_pytorch
 
 # the codes of NumPy's types that files name
 NUMPY_TYPE = re.compile(r"[|<=]?(b1|[iu][1248]|f[248]|c(8|16))")
@@ -15,11 +13,11 @@ _allowed: dict[str, object] = {}
 
 
 def add_safe_globals(safe_globals: list):
-    """Let files hold instances of these classes, whose attributes are data.
+    """Let files hold instances of these classes and results of these functions.
 
-    safe_globals: classes, or pairs of a class and its full name in files. An instance is made
-    without calling any of its code. Functions may be in the list, but none is called. What is in a
-    list or a dict of NumPy or Python needs no permission.
+    safe_globals: classes and functions, or pairs of one and its full name in files. A file chooses
+    the arguments that they are called with, and the attributes of the instances: allow what does no
+    harm with any. NumPy's arrays and Python's containers need no permission.
 
     >>> import argparse
     >>> jaxgrad.serialization.add_safe_globals([argparse.Namespace])
@@ -36,7 +34,7 @@ def get_safe_globals() -> list:
     >>> jaxgrad.serialization.get_safe_globals()
     []
     """
-    return list(_allowed.values())
+    return list(dict.fromkeys(_allowed.values()))
 
 
 def clear_safe_globals():
@@ -86,4 +84,6 @@ def _named(safe_globals) -> dict[str, object]:
     for entry in safe_globals:
         allowed, name = entry if isinstance(entry, tuple) else (entry, None)
         classes[name or f"{allowed.__module__}.{allowed.__qualname__}"] = allowed
+        if name is None and allowed.__module__.partition(".")[0] == "jaxgrad":
+            classes[path_in_pytorch(allowed) or ""] = allowed
     return classes

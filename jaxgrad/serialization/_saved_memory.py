@@ -70,6 +70,14 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
     return memory, place
 
 
+def memory_of_storage(storage) -> SavedMemory:
+    """The memory of a storage."""
+    shared = storage._storage
+    with handle_lock.lock:
+        settle(shared)
+        return SavedMemory(id(shared), value_of(shared.array), shared.aval)
+
+
 def _flags(place) -> tuple[bool, bool] | None:
     """Whether views lead to the conjugate of the memory, and whether to the negative; None if that
     is not all.

@@ -32,6 +32,14 @@ ALL_PAGES = (
 )
 
 
+class NoFile(AttributeError, TypeError):
+    """An object is no file."""
+
+
+class TextFile(TypeError, AssertionError):
+    """A file gives text in place of bytes."""
+
+
 class Source:
     """A file from its current position on. name: for messages; size: its bytes.
 
@@ -41,7 +49,8 @@ class Source:
     def __init__(self, file, name: str, mapped=None):
         self.file, self.name, self.mapped = file, shown(name, 200), mapped
         self.start = file.tell()
-        self.size = file.seek(0, os.SEEK_END) - self.start
+        file.seek(0, os.SEEK_END)
+        self.size = file.tell() - self.start
 
     def refuse(self, why: str) -> RefusedFile:
         """The error that says why the file is not read."""
@@ -117,9 +126,14 @@ def opened(f, use_mmap: bool) -> Iterator[Source]:
             yield _of_path(file, os.fspath(f), use_mmap)
         return
     if use_mmap:
-        raise ValueError("load(): f must be a path to use mmap=True, and not an open file")
+        raise ValueError(
+            "load(): f must be a file path in order to use the mmap argument, and not an open file"
+        )
     if not hasattr(f, "read"):
-        raise TypeError(f"load(): f must be a path or a binary file, not {type(f).__name__}")
+        raise NoFile(
+            f"load(): f must be a path or a binary file: {type(f).__name__!r} object has no "
+            "attribute 'read'"
+        )
     yield Source(_seekable(f), getattr(f, "name", "the file"))
 
 
@@ -133,7 +147,8 @@ def _of_path(file, name, use_mmap) -> Source:
 
 def _seekable(file):
     if isinstance(file.read(0), str):
-        raise TypeError('load(): f is a text file: open it in the mode "rb"')
-    if hasattr(file, "seekable") and file.seekable():
+        raise TextFile('load(): f is a text file: open it in the mode "rb"')
+    can_seek = hasattr(file, "seek") and hasattr(file, "tell")
+    if can_seek and getattr(file, "seekable", lambda: True)():
         return file
     return io.BytesIO(file.read())

@@ -13,8 +13,11 @@ import functools
 from ..core import dtypes
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
 from ..late import LateModule
+from . import _options
 from ._archive import Record, records
+from ._encoder import MAGIC, VERSION
 from ._instructions import Machine, Objects
+from ._listing import names_in
 from ._memory import Loading
 from ._objects import Rehearsal, TorchObjects
 from ._refused import shown
@@ -23,7 +26,6 @@ from ._source import Source
 # imported late: few programs ask for it, and it imports all that a file may name
 unpickler = LateModule("jaxgrad.serialization._unpickler")
 
-MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 STORAGE_TYPES = {id(kind): kind.dtype for kind in TYPES.values()}
 STORAGE_TYPES |= dict.fromkeys((id(UntypedStorage), id(TypedStorage)), dtypes.uint8)
@@ -106,7 +108,8 @@ class Archive(_Files):
     def _byte_order(self) -> bytes:
         record = self.records.get(f"{self.root}byteorder")
         if record is None:
-            return b"little"
+            is_big = _options.load.endianness is _options.LoadEndianness.BIG
+            return b"big" if is_big else b"little"
         order = self.source.read(record.offset, min(record.size, 16), "the byte order")
         if order not in (b"little", b"big"):
             raise self.source.refuse(f"the byte order is {shown(order)}")
@@ -122,9 +125,14 @@ class Archive(_Files):
         value, _ = self.run(self.instructions, "data.pkl", self.objects)
         return self.finished(value)
 
-    def load_by_names(self):
+    def load_by_names(self, pickle_module):
         """The object, made by what the file names."""
-        return self.finished(unpickler.unpickle(self, self.instructions, "data.pkl"))
+        value = unpickler.unpickle(self, self.instructions, "data.pkl", pickle_module)
+        return self.finished(value)
+
+    def names(self) -> list[str]:
+        """The names of functions and classes in the file."""
+        return names_in(self, self.instructions, "data.pkl")
 
     @property
     def instructions(self) -> Record:
@@ -163,21 +171,41 @@ class Stream(_Files):
         return self.run(self.rest(place), what, Objects())
 
     def load(self):
-        place = self.locate()
+        place = self.locate(self._rehearse)
         value, _ = self.run(self.rest(self.begin), "the object", self.objects)
+        return self.finished(value, place)
+
+    def load_by_names(self, pickle_module):
+        """The object, made by what the file names."""
+        record = self.rest(self.begin)
+        place = self.locate(lambda note: unpickler.rehearse(self, record, "the object", note))
+        return self.finished(unpickler.unpickle(self, record, "the object", pickle_module), place)
+
+    def names(self) -> list[str]:
+        """The names of functions and classes in the file."""
+        return names_in(self, self.rest(self.begin), "the object")
+
+    def finished(self, value, place):
         self.loading.finish()
         self.source.end_at(place)
         return value
 
-    def locate(self) -> int:
-        """Find the storages, whose sizes and whose order are in two places. Returns their end."""
+    def _rehearse(self, note) -> int:
+        _, place = self.run(self.rest(self.begin), "the object", Rehearsal(note))
+        return place
+
+    def locate(self, rehearse) -> int:
+        """Find the storages, whose sizes and whose order are in two places. Returns their end.
+
+        rehearse: tells a function of the descriptions of storages, and gives their end.
+        """
         dtypes_of = {}
 
         def note(machine, identity):
             dtype, key, *_ = _description(machine, identity, self.parts)
             dtypes_of[key] = dtype
 
-        _, place = self.run(self.rest(self.begin), "the object", Rehearsal(note))
+        place = rehearse(note)
         keys, place = self.part(place, "the list of storages")
         is_list = type(keys) is list and {*map(type, keys)} <= {str}
         if not is_list or sorted(keys) != sorted(dtypes_of):

@@ -49,6 +49,13 @@ class RemovableHandle:
         if hooks is not None:
             hooks.pop(self.id, None)
 
+    def __getstate__(self):
+        return self.hooks_ref(), self.id
+
+    def __setstate__(self, state):
+        hooks, self.id = state[:2]
+        self.hooks_ref = weakref.ref(Hooks() if hooks is None else hooks)
+
     def __enter__(self):
         return self
 

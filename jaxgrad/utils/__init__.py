@@ -10,8 +10,7 @@ from . import hooks as hooks
 # imported late: few programs use one
 _MODULES = (
     *("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension"),
-    *("data", "dlpack"),
-    *("model_zoo", "tensorboard"),
+    *("data", "dlpack", "model_zoo", "serialization", "tensorboard"),
 )
 
 _find, _names = names_of(__name__)

@@ -211,3 +211,92 @@ def test_operators_say_whose_tensor_it_is():
     ):
         with pytest.raises(TypeError, match="PyTorch tensor"):
             call()
+
+
+# ---- whole modules, optimizers and schedulers, in both directions
+
+
+LAYERS = {
+    "Linear": ((3, 2), (4, 3)),
+    "Conv2d": ((2, 3, 2), (1, 2, 4, 4)),
+    "ConvTranspose1d": ((2, 3, 2), (1, 2, 5)),
+    "LSTM": ((2, 3), (5, 1, 2)),
+    "GRU": ((2, 3, 2), (5, 1, 2)),
+    "BatchNorm1d": ((3,), (4, 3)),
+    "LayerNorm": ((3,), (4, 3)),
+    "ReLU6": ((), (4,)),
+    "Hardshrink": ((0.25,), (4,)),
+    "PReLU": ((), (4,)),
+    "TransformerEncoderLayer": ((4, 2), (3, 1, 4)),
+    "LazyLinear": ((3,), (2, 4)),
+}
+DIRECTIONS = pytest.mark.parametrize("direction", ["to torch", "from torch"])
+FORMATS = pytest.mark.parametrize("new", [True, False])
+
+
+def passed_on(value, direction, new=True):
+    """An object of one library as the other reads it."""
+    writer, reader = (jaxgrad, torch) if direction == "to torch" else (torch, jaxgrad)
+    file = io.BytesIO()
+    writer.save(value, file, _use_new_zipfile_serialization=new)
+    file.seek(0)
+    return reader.load(file, weights_only=False)
+
+
+def libraries(direction):
+    return (jaxgrad, torch) if direction == "to torch" else (torch, jaxgrad)
+
+
+def outcome(lib, module, numbers):
+    result = module(lib.tensor(numbers))
+    return (result[0] if isinstance(result, tuple) else result).detach().numpy()
+
+
+@FORMATS
+@DIRECTIONS
+@pytest.mark.parametrize("name", LAYERS)
+def test_whole_modules_go_over(name, direction, new):
+    arguments, shape = LAYERS[name]
+    writer, reader = libraries(direction)
+    numbers = np.random.default_rng(SEED).normal(size=shape).astype(np.float32)
+    module = getattr(writer.nn, name)(*arguments).eval()
+    if name.startswith("Lazy"):
+        outcome(reader, passed_on(module, direction, new), numbers)
+        outcome(writer, module, numbers)
+    read = passed_on(module, direction, new)
+    assert repr(read) == repr(module) and list(read.state_dict()) == list(module.state_dict())
+    np.testing.assert_allclose(
+        outcome(reader, read, numbers), outcome(writer, module, numbers), rtol=1e-4, atol=1e-5
+    )
+    again = passed_on(read, "from torch" if direction == "to torch" else "to torch", new)
+    np.testing.assert_array_equal(
+        outcome(writer, again, numbers), outcome(writer, module, numbers), f"SEED={SEED}"
+    )
+
+
+def trained(lib, parameter, optimizer, scheduler, count):
+    weights = lib.arange(6.0).reshape(2, 3)
+    for _ in range(count):
+        optimizer.zero_grad()
+        (parameter * weights).sin().sum().backward()
+        optimizer.step()
+        scheduler.step()
+    return parameter.detach().numpy()
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("name", [n for n in saved_objects.OPTIMIZERS if n != "LBFGS"])
+def test_whole_optimizers_go_over(name, direction):
+    writer, reader = libraries(direction)
+    parameter = writer.nn.Parameter(writer.ones(2, 3))
+    optimizer = getattr(writer.optim, name)([parameter], lr=0.1)
+    scheduler = writer.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9)
+    trained(writer, parameter, optimizer, scheduler, 2)
+    parts = passed_on((parameter, optimizer, scheduler), direction)
+    assert parts[1].param_groups[0]["params"][0] is parts[0] and parts[2].optimizer is parts[1]
+    np.testing.assert_allclose(
+        trained(reader, *parts, 3),
+        trained(writer, parameter, optimizer, scheduler, 3),
+        rtol=1e-4,
+        atol=1e-5,
+    )

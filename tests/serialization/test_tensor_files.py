@@ -62,7 +62,7 @@ def test_dicts_of_tensors(tmp_path):
     }
     tensors |= {"0-d": jaxgrad.tensor(2.5), "empty": jaxgrad.zeros(0, 3)}
     tensors["turned"] = jaxgrad.arange(6.0).reshape(2, 3).t()
-    jaxgrad.save(tensors, path)
+    jaxgrad.save(tensors, path, format="safetensors")
     same(jaxgrad.load(path), tensors)
     read = safetensors.numpy.load_file(path)
     assert read.keys() == tensors.keys()
@@ -114,7 +114,7 @@ def test_everything_that_a_state_dict_holds(tmp_path):
         "dtype": jaxgrad.bfloat16,
         ("of", "two"): np.float64(0.5).item(),
     }
-    jaxgrad.save(held, path)
+    jaxgrad.save(held, path, format="safetensors")
     same(jaxgrad.load(path), held)
     names = safetensors.numpy.load_file(path)
     assert {"3.tensor", "a.b", "a.b_", "grad"} == names.keys()
@@ -123,7 +123,7 @@ def test_everything_that_a_state_dict_holds(tmp_path):
 @pytest.mark.parametrize("value", [jaxgrad.tensor([1.0]), [jaxgrad.tensor(1)], 3, {}, None])
 def test_what_is_no_dict(value):
     file = io.BytesIO()
-    jaxgrad.save(value, file)
+    jaxgrad.save(value, file, format="safetensors")
     file.seek(0)
     same(jaxgrad.load(file), value)
 
@@ -131,7 +131,7 @@ def test_what_is_no_dict(value):
 def test_nan_and_signed_zero_are_kept_bit_by_bit():
     values = np.array([np.nan, -0.0, np.inf, 1e-310])
     file = io.BytesIO()
-    jaxgrad.save({"x": jaxgrad.tensor(values)}, file)
+    jaxgrad.save({"x": jaxgrad.tensor(values)}, file, format="safetensors")
     file.seek(0)
     assert jaxgrad.load(file)["x"].numpy().tobytes() == values.tobytes()
 
@@ -156,7 +156,7 @@ def test_an_optimizer_goes_on_where_it_ended(tmp_path):
         parts = {"optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()}
         return {"x": x.detach(), **parts}
 
-    jaxgrad.save(trained(2), path)
+    jaxgrad.save(trained(2), path, format="safetensors")
     names = safetensors.numpy.load_file(path).keys()
     assert {"x", "optimizer.state.0.step", "optimizer.state.0.max_exp_avg_sq"} < names
     same(trained(2, jaxgrad.load(path))["x"], trained(4)["x"])
@@ -166,14 +166,14 @@ def test_a_tensor_with_a_pending_write():
     base = jaxgrad.zeros(3)
     base[1:].add_(1)
     file = io.BytesIO()
-    jaxgrad.save([base], file)
+    jaxgrad.save([base], file, format="safetensors")
     file.seek(0)
     assert jaxgrad.load(file)[0].tolist() == [0, 1, 1]
 
 
 def test_map_location_of_load():
     file = io.BytesIO()
-    jaxgrad.save([jaxgrad.ones(1)], file)
+    jaxgrad.save([jaxgrad.ones(1)], file, format="safetensors")
     file.seek(0)
     (read,) = jaxgrad.load(file, map_location=jaxgrad.device("cpu"), weights_only=True)
     assert read.device.type == "cpu"
@@ -234,7 +234,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_a_loaded_tensor_is_ones_own(tmp_path):
     path = tmp_path / "model"
-    jaxgrad.save({"x": jaxgrad.ones(3)}, path)
+    jaxgrad.save({"x": jaxgrad.ones(3)}, path, format="safetensors")
     read = jaxgrad.load(path)["x"]
     path.write_bytes(bytes(path.stat().st_size))
     assert read.add_(1).tolist() == [2, 2, 2]
@@ -245,7 +245,7 @@ def test_a_loaded_tensor_is_ones_own(tmp_path):
 
 def saved_and_loaded(value, **options):
     file = io.BytesIO()
-    jaxgrad.save(value, file)
+    jaxgrad.save(value, file, format="safetensors")
     file.seek(0)
     return jaxgrad.load(file, **options)
 
@@ -291,7 +291,7 @@ def test_other_readers_find_every_name_of_tied_weights(tmp_path):
     head = jaxgrad.nn.Linear(2, 3, bias=False)
     head.weight = embedding.weight
     model = jaxgrad.nn.Sequential(embedding, head)
-    jaxgrad.save(model.state_dict(), path)
+    jaxgrad.save(model.state_dict(), path, format="safetensors")
     arrays = safetensors.numpy.load_file(path)
     assert arrays["0.weight"].tolist() == arrays["1.weight"].tolist() == head.weight.tolist()
     read = jaxgrad.load(path)
@@ -302,7 +302,7 @@ def test_other_readers_find_every_name_of_tied_weights(tmp_path):
 def test_numbers_that_another_program_changed_are_taken(tmp_path):
     path = tmp_path / "model.safetensors"
     x = jaxgrad.arange(3.0)
-    jaxgrad.save({"x": x, "y": x.detach(), "z": x}, path)
+    jaxgrad.save({"x": x, "y": x.detach(), "z": x}, path, format="safetensors")
     with safetensors.safe_open(path, "np") as file:
         metadata = file.metadata()
     arrays = safetensors.numpy.load_file(path)
@@ -318,7 +318,7 @@ def test_an_object_that_contains_itself():
     itself = [1]
     itself.append(itself)
     with pytest.raises(ValueError, match=r'an object contains itself.*format="pt"'):
-        jaxgrad.save(itself, io.BytesIO())
+        jaxgrad.save(itself, io.BytesIO(), format="safetensors")
     file = io.BytesIO()
     jaxgrad.save(itself, file, format="pt")
     file.seek(0)
@@ -329,7 +329,7 @@ def test_an_object_that_contains_itself():
 def test_a_mapped_file(tmp_path):
     path = tmp_path / "model.safetensors"
     value = {"wide": jaxgrad.arange(1000.0), "bytes": jaxgrad.ones(3, dtype=jaxgrad.uint8)}
-    jaxgrad.save(value, path)
+    jaxgrad.save(value, path, format="safetensors")
     for name, tensor in jaxgrad.load(path, mmap=True).items():
         assert tensor.tolist() == value[name].tolist()
         assert (tensor + 1).tolist() == (value[name] + 1).tolist()

@@ -75,12 +75,18 @@ WELCOME = {
     ("jaxgrad.serialization._refused", "from pickle import PicklingError, UnpicklingError"),
     # what the user asks for by weights_only=False
     ("jaxgrad.serialization._unpickler", "import pickle"),
-    ("jaxgrad.serialization._unpickler", "class Unpickler(pickle.Unpickler):"),
+    ("jaxgrad.serialization._unpickler", "class Unpickler(Reading, pickle.Unpickler):"),
     # what is saved says how it is made
     (
         "jaxgrad.serialization._encoder",
         "            parts = reduce(value) if reduce else value.__reduce_ex__(2)",
     ),
+    (
+        "jaxgrad.serialization._encoder",
+        "        is_own = type(value).__reduce_ex__ is Tensor.__reduce_ex__",
+    ),
+    # a process gets a tensor as a pickle does
+    ("jaxgrad.frontend.sending", "    return tensor.__reduce_ex__(2)"),
     # what a traced function has made says how a copy of it is made
     ("jaxgrad.capture.rebuilt", "        reduced = value.__reduce_ex__(4)"),
     ("jaxgrad.capture.rebuilt", '    names = "__reduce_ex__", "__reduce__"'),
