@@ -201,7 +201,7 @@ def _share_of_extremum(grad, x, p, result, dims):
 
 
 def _difference(self, other):
-    return jnp.subtract(*promotion.broadcast("dist", *promotion.unify(self, other)))
+    return op.sub(*promotion.broadcast("dist", *promotion.unify(self, other)))
 
 
 def dist(self, other, p=2):

@@ -197,6 +197,7 @@ def rms_norm_backward(grads, input, normalized_shape, weight, rstd):
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     _check_dtypes("GroupNormKernelImpl", input, weight, bias)
+    _check_groups(input, weight, bias, N, C, HxW, group)
     x = _wide(input).reshape(N, group, C // group * HxW)
     mean, rstd = _moments(x, 2, eps)
     hat = ((x - mean) * rstd).reshape(input.shape)
@@ -206,6 +207,28 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
 
 native_group_norm.tells_missing = True
+
+
+def _check_groups(input, weight, bias, N, C, HxW, group):
+    if group <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
+    if C % group:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(input.shape)} and num_groups={group}"
+        )
+    if input.ndim < 2 or input.shape[:2] != (N, C) or input.size != N * C * HxW:
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.: native_group_norm of "
+            f"an input of shape {list(input.shape)} with N={N}, C={C} and HxW={HxW}"
+        )
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is not None and parameter.shape != (C,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(parameter.shape)} and input of shape "
+                f"{list(input.shape)}"
+            )
 
 
 def native_group_norm_backward(grads, input, weight, mean, rstd, group):
@@ -254,6 +277,8 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var, training):
             raise RuntimeError(f"{name} should contain {channels} elements not {tensor.size}")
         if tensor is None and not training and name in running:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if tensor is not None and tensor.ndim != 1 and name in running:
+            raise RuntimeError(f"{name} must have 1 dimension, but its shape is {tensor.shape}")
     _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
 
 

@@ -230,7 +230,8 @@ def movedim(self, source, destination):
 
 
 def flip(self, dims):
-    return lax.rev(self, wrap_dims(dims, self.ndim)) if self.ndim else self
+    dims = wrap_dims(dims, self.ndim)
+    return lax.rev(self, dims) if self.ndim else self
 
 
 def roll(self, shifts, dims=()):
@@ -242,8 +243,9 @@ def roll(self, shifts, dims=()):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
-    dims = [wrap_dim(dim, self.ndim) for dim in dims]
-    return jnp.roll(self, shifts, dims) if self.ndim else self
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return jnp.roll(self, shifts, [wrap_dim(dim, self.ndim) for dim in dims])
 
 
 def roll_backward(grad, shifts, dims):

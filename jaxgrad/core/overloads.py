@@ -116,11 +116,24 @@ def convert(argument: Argument, value, is_tensor):
     if not kind.list:
         return convert_item(value, is_tensor)
     if isinstance(value, list | tuple):
-        # items may be None, as in the indices of x[:, i]
-        return tuple(None if item is None else convert_item(item, is_tensor) for item in value)
+        if kind.optional_items:  # as in the indices of x[:, i]
+            return tuple(None if item is None else convert_item(item, is_tensor) for item in value)
+        return tuple([convert_item(item, is_tensor) for item in value])
     if kind.size is not None:
         return (convert_item(value, is_tensor),) * kind.size
     raise Mismatch
+
+
+def _refusal(argument: Argument, position: int, value) -> str:
+    """What a value is not, of the type in the schema."""
+    is_list_of_tensors = argument.type.base == "Tensor" and argument.type.list
+    items = value if is_list_of_tensors and isinstance(value, list | tuple) else ()
+    for number, item in enumerate(items):
+        if item is None:
+            return f"expected Tensor as element {number} in argument {position}, but got NoneType"
+    name = "input" if argument.name == "self" else argument.name  # as it is called in PyTorch
+    kind = argument.type
+    return f"argument '{name}' (position {position + 1}) must be {kind}, not {type_name(value)}"
 
 
 class Signature:
@@ -196,10 +209,7 @@ class Signature:
         try:
             return convert(argument, by_position[position], is_tensor)
         except Mismatch:
-            raise Mismatch(
-                f"argument '{argument.name}' (position {position + 1}) must be {argument.type}, "
-                f"not {type_name(by_position[position])}"
-            ) from None
+            raise Mismatch(_refusal(argument, position, by_position[position])) from None
 
 
 def renamed(kwargs: dict[str, Any], parameters) -> dict[str, Any]:

@@ -170,6 +170,8 @@ def resolve_neg(input: Tensor) -> Tensor:
     >>> jaxgrad.resolve_neg(x) is x
     True
     """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"resolve_neg(): argument 'input' must be Tensor, not {type_name(input)}")
     return input
 
 

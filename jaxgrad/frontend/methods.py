@@ -354,6 +354,8 @@ class TensorMethods:
         >>> jaxgrad.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
         """
+        if not size:
+            raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
         size = tuple(size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size)
         if not broadcasts(size, self.shape):
             raise RuntimeError(

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, empty, full, like, zeros
-from ..frontend.factory_options import FactoryOptions, dtype_of, number_of, shape_of
+from ..frontend.factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of
 from ..frontend.tensor_data import from_numpy
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -223,6 +223,7 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Unpack[FactoryO
 
 
 def _triangle(name, row, col, offset, options, is_lower):
+    check_options(name, options)
     for which, value in (("row", row), ("col", col), ("offset", offset)):
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise TypeError(f"{name}(): argument '{which}' must be int, not {type(value).__name__}")

@@ -62,18 +62,6 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
     count, channels, *rest = input.shape
-    if num_groups <= 0 or channels % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(input.shape)} and num_groups={num_groups}"
-        )
-    for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tuple(tensor.shape) != (channels,):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {list(tensor.shape)} and input of shape "
-                f"{list(input.shape)}"
-            )
     size = math.prod(rest)
     return ops.native_group_norm(input, weight, bias, count, channels, size, num_groups, eps)[0]
 

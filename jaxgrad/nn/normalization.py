@@ -87,6 +87,8 @@ def batch_norm(
     """
     if training:
         _refuse_one_value(input, input.shape[0] if input.ndim else 1)
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if eps < 0 or (training and eps == 0):
         wanted = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")

@@ -124,7 +124,7 @@ class InPlace(Operator):
         """Write to the first argument, and return it."""
         if not args or not isinstance(args[0], Tensor):
             raise TypeError(
-                f"{self.written_as}(): argument 'self' (position 1) must be Tensor, not "
+                f"{self.written_as}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type_name(args[0]) if args else 'missing'}"
             )
         target = args[0]

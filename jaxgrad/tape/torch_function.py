@@ -14,8 +14,11 @@ from typing import ParamSpec, TypeVar
 
 from ..core.pytorch_tensors import is_class_of_pytorch
 from ..core.tracebacks import hide_frames
+from ..late import LateModule
 from . import interception
 from .tensor import Tensor
+
+argument_types = LateModule("jaxgrad.tape.argument_types")
 
 P, R = ParamSpec("P"), TypeVar("R")
 
@@ -124,6 +127,9 @@ def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if interception.override is None and meets_override(args, kwargs):
                 return override(call, args, kwargs)
+            mistake = argument_types.mistake_in(function, args, kwargs, error)
+            if mistake is not None:
+                raise TypeError(mistake) from None
             hide_frames(error)
             raise
 

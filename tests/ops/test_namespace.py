@@ -167,7 +167,7 @@ def test_shipped_operators_are_found_by_name():
         (lambda x: torch.sin(x, y=1), r"sin\(\): got an unexpected keyword argument 'y'"),
         (
             lambda x: torch.sin("x"),
-            r"sin\(\): argument 'self' \(position 1\) must be Tensor, not str",
+            r"sin\(\): argument 'input' \(position 1\) must be Tensor, not str",
         ),
         (
             lambda x: torch.mul(x, "y"),

@@ -1,0 +1,50 @@
+"""Which argument of a failed call has a type that the function does not take.
+
+Functions look at their arguments without a check of types, since one would cost each call. A call
+that has failed is checked here, so that its error names the argument, as PyTorch's does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from ..core.pytorch_tensors import type_name
+
+# the types that an annotation excludes; others may have a conversion
+_OTHERS = frozenset((type(None), str, bytes, bool, float, complex, list, tuple, dict))
+_EXCLUDED = {"Tensor": _OTHERS | {int}, "int": _OTHERS}
+
+# the names of tensors in functions without annotations
+_TENSORS = ("input", "self")
+
+
+def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) -> str | None:
+    """What is wrong with the type of an argument of a call that has raised an error; None if it is
+    none of the types that are certainly wrong, or if the error says it.
+    """
+    if isinstance(error, TypeError) and "argument" in str(error):
+        return None
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    parameters = bound.signature.parameters
+    for number, (name, value) in enumerate(bound.arguments.items(), 1):
+        wanted = _wanted(parameters[name])
+        if type(value) in _EXCLUDED.get(wanted, ()):
+            place = "" if name in kwargs else f" (position {number})"
+            return (
+                f"{function.__name__}(): argument '{name}'{place} must be {wanted}, "
+                f"not {type_name(value)}"
+            )
+    return None
+
+
+def _wanted(parameter: inspect.Parameter) -> str | None:
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
+        return "Tensor" if parameter.name in _TENSORS else None
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return None
+    return getattr(annotation, "__name__", annotation)

@@ -1,0 +1,68 @@
+"""The error of a call with an argument of a wrong type. PyTorch raises each TypeError."""
+
+import pytest
+
+import jaxgrad
+from jaxgrad.nn import functional as F
+
+X = jaxgrad.ones(3)
+
+REFUSED = [
+    (lambda: F.pad(None, (1, 1)), r"pad\(\): argument 'input' \(position 1\) must be Tensor, not"),
+    (lambda: jaxgrad.diff(None), r"argument 'input' \(position 1\) must be Tensor, not NoneType"),
+    (lambda: jaxgrad.diff(X, 1.5), r"diff\(\): argument 'n' \(position 2\) must be int, not float"),
+    (lambda: jaxgrad.diff(X, 1, True), r"argument 'dim' \(position 3\) must be int, not bool"),
+    (lambda: jaxgrad.diff(X, n="a"), r"diff\(\): argument 'n' must be int, not str"),
+    (lambda: jaxgrad.combinations("a"), r"argument 'input' \(position 1\) must be Tensor, not str"),
+    (lambda: F.grid_sample(2, X), r"argument 'input' \(position 1\) must be Tensor, not int"),
+    (lambda: jaxgrad.resolve_conj(None), "argument 'input' .* must be Tensor, not NoneType"),
+    (lambda: jaxgrad.resolve_neg(None), "argument 'input' .*must be Tensor, not NoneType"),
+    (
+        lambda: jaxgrad.cat([X, None]),
+        "expected Tensor as element 1 in argument 0, but got NoneType",
+    ),
+    (
+        lambda: jaxgrad.mm(None, None),
+        r"mm\(\): argument 'input' \(position 1\) must be Tensor, not",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_the_error_names_the_argument(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_another_error_of_a_call_stays():
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        jaxgrad.diff(X, 1, 5)
+
+
+B, ZEROS = jaxgrad.ones(4, 3), jaxgrad.zeros(3)
+WRONG = [
+    (lambda: jaxgrad.tensor(1.0).flip([0, 1]), IndexError, "Dimension out of range"),
+    (lambda: jaxgrad.tensor(1.0).flip([0, 0]), RuntimeError, "dim 0 appears multiple times"),
+    (lambda: jaxgrad.roll(jaxgrad.tensor(1.0), 1, 0), IndexError, "tensor has no dimensions"),
+    (lambda: B.sum_to_size(), TypeError, "missing 1 required positional argument"),
+    (lambda: jaxgrad.tril_indices(2, 2, nonsense=1), TypeError, "unexpected keyword argument"),
+    (lambda: F.batch_norm(B, None, ZEROS, training=True), ValueError, "must either both be None"),
+    (lambda: F.batch_norm(B, ZEROS[None], ZEROS), RuntimeError, "1 dim"),
+    (lambda: jaxgrad.dist(B > 0, B > 0), RuntimeError, "Subtraction, the `-` operator, with"),
+    (
+        lambda: jaxgrad.native_group_norm(B[None], None, None, 1, 4, 2, 2, 1e-5),
+        RuntimeError,
+        r"Expected X.numel\(\) == N \* C \* HxW",
+    ),
+    (
+        lambda: jaxgrad.native_group_norm(B[None], B, None, 1, 4, 3, 2, 1e-5),
+        RuntimeError,
+        "Expected weight to be a vector of size equal to the number of channels",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), WRONG)
+def test_calls_that_pytorch_refuses(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
