@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import numbers
 import weakref
-from collections import namedtuple
 from typing import Any
 
 import jax
@@ -26,6 +25,7 @@ from . import aval, view_ops
 from .bounded_cache import ENTRY, BoundedCache, kernels, settings_in_force
 from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
+from .result_tuple import result_tuple
 from .tracebacks import hide_frames
 
 template_store = LateModule("jaxgrad.core.template_store")
@@ -177,8 +177,8 @@ class Primitive:
     @cached_property
     def pack(self):
         """Makes the result of several: as in PyTorch, a named tuple where the schema names all."""
-        names = [result.name for result in self.rule.schema.returns]
-        return namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
+        names = tuple([result.name for result in self.rule.schema.returns])
+        return result_tuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
 
     def evaluate(self, arguments):
         """Call the value function with bound arguments, in the order of the schema."""

@@ -6,17 +6,16 @@ RuntimeError.
 
 from __future__ import annotations
 
-import collections
-
 import numpy as np
 
 from .. import ops
 from ..core import dtypes
+from ..core.result_tuple import result_tuple
 from ..frontend import factories
 from ..tape.tensor import Tensor, concrete
 from ..tape.torch_function import api_boundary
 
-HistogramDD = collections.namedtuple("histogramdd", ["hist", "bin_edges"])
+HistogramDD = result_tuple("histogramdd", ("hist", "bin_edges"))
 
 
 @api_boundary

@@ -7,19 +7,19 @@ are not, and the results hold NaN or infinity; `info` of the functions that end 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 import numpy as np
 
 from .. import ops
+from ..core.result_tuple import result_tuple
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .out import takes_exact_out, takes_out
 
-linalg_solve_ex = namedtuple("linalg_solve_ex", ["result", "info"])
-linalg_lu_factor = namedtuple("linalg_lu_factor", ["LU", "pivots"])
-linalg_ldl_factor = namedtuple("linalg_ldl_factor", ["LD", "pivots"])
+linalg_solve_ex = result_tuple("linalg_solve_ex", ("result", "info"))
+linalg_lu_factor = result_tuple("linalg_lu_factor", ("LU", "pivots"))
+linalg_ldl_factor = result_tuple("linalg_ldl_factor", ("LD", "pivots"))
 
 
 def _check(name, info, complaint):
