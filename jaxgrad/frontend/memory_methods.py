@@ -259,8 +259,6 @@ class MemoryMethods:
         """
         return not self.is_inference() and noted_read(self, _has_base)
 
-    is_view = _is_view
-
     def stride(self, dim: int | None = None):
         """Return the strides in elements, as a tuple of ints, or the stride of one dimension.
 
