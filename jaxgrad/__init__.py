@@ -232,7 +232,7 @@ _LATER |= dict.fromkeys(
     ),
     "frontend.storages",
 )
-_LATER |= {"ScriptModule": "nn.script_module", "Future": "compiled.script_names"}
+_LATER |= {"ScriptModule": "nn.script_module", "Future": "compiled.future"}
 _LATER |= {"dsmm": "sparse._construction", "spmm": "sparse._construction"}
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}

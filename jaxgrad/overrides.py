@@ -13,9 +13,11 @@ sum
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 from collections import defaultdict
 
 from .names.missing import missing_in
@@ -49,6 +51,38 @@ class TorchFunctionMode:
 
     def __exit__(self, *exception):
         torch_function.exit_mode(self)
+
+
+def _get_current_function_mode():
+    """The innermost mode, or None."""
+    modes = torch_function.modes.get()
+    return modes[-1] if modes else None
+
+
+def _get_current_function_mode_stack() -> list:
+    """The modes that are entered, the innermost last."""
+    return list(torch_function.modes.get())
+
+
+def _push_mode(mode):
+    torch_function.enter_mode(mode)
+
+
+def _pop_mode():
+    """Leave the innermost mode, and return it."""
+    mode = _get_current_function_mode()
+    torch_function.exit_mode(mode)
+    return mode
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily():
+    """A context in which the innermost mode is left; it gets that mode."""
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -155,13 +189,20 @@ def get_overridable_functions() -> dict:
     True
     """
     functions = defaultdict(list)
+    for space, _, member in _members():
+        if _is_overridable(member):
+            functions[space].append(member)
+    return dict(functions)
+
+
+def _members():
+    """The modules whose functions can be overridden and `Tensor`, with each name and member."""
     spaces = [importlib.import_module(f"jaxgrad{space}") for space in _SPACES]
     for space in (*spaces, Tensor):
         for name in dir(space):
-            member = None if name.startswith("_") else getattr(space, name, None)
-            if _is_overridable(member):
-                functions[space].append(member)
-    return dict(functions)
+            is_special = name.startswith("__") and space is Tensor
+            if is_special or not name.startswith("_"):
+                yield space, name, getattr(space, name, None)
 
 
 def _is_overridable(member) -> bool:
@@ -169,13 +210,66 @@ def _is_overridable(member) -> bool:
     return is_function and (hasattr(member, "operator") or hasattr(member, "overridable"))
 
 
+@functools.cache
+def get_ignored_functions() -> set:
+    """Return the public functions that no class overrides: those that take no tensors.
+
+    >>> jaxgrad.is_tensor in jaxgrad.overrides.get_ignored_functions()
+    True
+    """
+    members = (member for _, _, member in _members() if inspect.isroutine(member))
+    return {member for member in members if not _is_overridable(member)} | _factories()
+
+
+def _factories() -> set:
+    """The functions that modes override, and no class, since they take no tensors."""
+    names = "arange empty eye full linspace logspace ones rand randint randn randperm zeros tensor"
+    torch = importlib.import_module("jaxgrad")
+    return {getattr(torch, name) for name in names.split()}
+
+
+@functools.cache
+def get_testing_overrides() -> dict:
+    """Return for each function that can be overridden one with its signature that returns -1.
+
+    >>> import inspect
+    >>> dummy = jaxgrad.overrides.get_testing_overrides()[jaxgrad.neg]
+    >>> dummy(1), list(inspect.signature(dummy).parameters)[:1]
+    (-1, ['input'])
+    """
+    functions = itertools.chain(*get_overridable_functions().values())
+    return {function: _dummy(function) for function in functions}
+
+
+def _dummy(function):
+    def dummy(*args, **kwargs):
+        return -1
+
+    dummy.__signature__ = inspect.signature(function)
+    return dummy
+
+
 def is_tensor_method_or_property(func) -> bool:
-    """Return whether a function that `__torch_function__` got is a method of `Tensor`.
+    """Return whether a function that `__torch_function__` got is a method of `Tensor`, or reads a
+    property of it.
 
     >>> jaxgrad.overrides.is_tensor_method_or_property(jaxgrad.Tensor.add)
     True
     """
-    return getattr(Tensor, getattr(func, "__name__", ""), None) is func
+    name = getattr(func, "__name__", "")
+    return name == "__get__" or getattr(Tensor, name, None) is func or func in _names()[Tensor]
+
+
+@functools.cache
+def _names() -> dict:
+    """PyTorch's names of the functions of each module and of `Tensor`, by the function."""
+    names = defaultdict(dict)
+    for space, name, member in _members():
+        if inspect.isfunction(member):
+            place = "Tensor" if space is Tensor else space.__name__.removeprefix("jaxgrad")
+            text = f"torch.{place.lstrip('.')}.{name}" if place else f"torch.{name}"
+            names[space].setdefault(member, text)
+    return names
 
 
 def resolve_name(f) -> str | None:
@@ -184,8 +278,11 @@ def resolve_name(f) -> str | None:
     >>> jaxgrad.overrides.resolve_name(jaxgrad.Tensor.add)
     'torch.Tensor.add'
     """
-    is_known = _is_overridable(f) or is_tensor_method_or_property(f)
-    return torch_function.name_of(f) if is_known else None
+    if getattr(f, "__name__", "") == "__get__":
+        names = sorted(dir(Tensor), key=lambda name: name.startswith("_"))
+        owned = (name for name in names if getattr(Tensor, name, None) is f.__self__)
+        return next((f"torch.Tensor.{name}.__get__" for name in owned), None)
+    return next((names[f] for names in _names().values() if f in names), None)
 
 
 def get_default_nowrap_functions() -> set:

@@ -16,7 +16,7 @@ from ..frontend.settings import get_default_device
 from ..frontend.to import _target
 from ..names.not_provided import names_of
 from ..ops import autocast
-from ..tape import mode
+from ..tape import mode, torch_function
 from ..tape.tensor import Tensor
 from ..tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from ..tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -37,6 +37,21 @@ def __getattr__(name):
     if name == "_functorch":
         return importlib.import_module(f"{__name__}.{name}")
     return _not_provided(name)
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes override functions: outside of `DisableTorchFunctionSubclass`."""
+    return torch_function.classes_override.get()
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether neither classes nor modes override functions."""
+    return not (torch_function.classes_override.get() or torch_function.modes.get())
+
+
+def _len_torch_function_stack() -> int:
+    """The number of modes that are entered."""
+    return len(torch_function.modes.get())
 
 
 class DispatchKey:

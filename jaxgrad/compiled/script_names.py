@@ -7,7 +7,7 @@ import contextlib
 import types
 import typing
 
-_Result = typing.TypeVar("_Result")
+from .future import Future
 
 
 def script(obj, *args, **kwargs):
@@ -75,67 +75,6 @@ class Attribute(typing.NamedTuple):
 
     value: typing.Any
     type: typing.Any
-
-
-class Future(typing.Generic[_Result]):
-    """The result of `fork`, which has it at once."""
-
-    def __init__(self, *, devices=None):
-        self._value, self._is_done, self._callbacks = None, False, []
-        self._error = None
-
-    def done(self) -> bool:
-        """Return whether the result is there."""
-        return self._is_done
-
-    def set_result(self, result):
-        """Set the result. Raises RuntimeError if it is there already."""
-        if self._is_done:
-            raise RuntimeError("Attempting to mark a completed Future as complete again")
-        self._value, self._is_done = result, True
-        for callback in self._callbacks:
-            callback(self)
-
-    def set_exception(self, result: BaseException):
-        """Set the error that `wait` raises in place of a result."""
-        if not isinstance(result, BaseException):
-            raise TypeError(f"{result} is of type {type(result)}, not an Exception.")
-        self._error = result
-        self.set_result(None)
-
-    def wait(self):
-        """Return the result, or raise the error that is set in its place. Raises RuntimeError where
-        nothing has set either.
-        """
-        if self._error is not None:
-            raise self._error
-        if not self._is_done:
-            raise RuntimeError("Future.wait(): nothing has set the result, and no thread will")
-        return self._value
-
-    value = wait
-
-    def add_done_callback(self, callback):
-        """Call `callback(future)` once the result is there."""
-        if self._is_done:
-            callback(self)
-        else:
-            self._callbacks.append(callback)
-
-    def then(self, callback) -> Future:
-        """Return the future of `callback(future)`."""
-        following = Future()
-
-        def follow(future):
-            try:
-                value = callback(future)
-            except Exception as error:  # the future has it, as that of another thread would
-                following.set_exception(error)
-            else:
-                following.set_result(value)
-
-        self.add_done_callback(follow)
-        return following
 
 
 def fork(func, *args, **kwargs) -> Future:

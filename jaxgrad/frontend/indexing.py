@@ -76,6 +76,10 @@ def getitem(tensor: Tensor, index) -> Tensor:
         raise
 
 
+# as PyTorch's methods, which a `__torch_function__` knows by their names
+getitem.__name__ = "__getitem__"
+
+
 def _parts(index):
     return tuple(index) if _is_list_of_parts(index) else (index,)
 
@@ -311,6 +315,9 @@ def setitem(tensor: Tensor, index, value):
         ops.copy_(target, value if value.shape == target.shape else value.expand(target.shape))
     else:
         ops.fill_(target, value)
+
+
+setitem.__name__ = "__setitem__"
 
 
 def _is_one(value):

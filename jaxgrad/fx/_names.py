@@ -100,7 +100,8 @@ def method_name(function) -> str | None:
         return None
     if getattr(Tensor, name, None) is function:
         plain = name.strip("_")
-        return plain if hasattr(Tensor, plain) and f"__{plain}__" == name else name
+        is_operators = hasattr(function, "operator") and hasattr(Tensor, plain)
+        return plain if is_operators and f"__{plain}__" == name else name
     return f"__{name}__" if getattr(Tensor, f"__{name}__", None) is function else None
 
 

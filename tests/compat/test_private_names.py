@@ -178,22 +178,6 @@ def test_a_linear_recurrence_is_a_running_combination():
     np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
 
 
-def test_futures():
-    futures = [torch.futures.Future() for _ in range(2)]
-    both = torch.futures.collect_all(futures)
-    futures[1].set_result("b")
-    assert not both.done()
-    futures[0].set_result("a")
-    assert [future.value() for future in both.wait()] == ["a", "b"]
-    failed = torch.futures.Future()
-    following = failed.then(lambda future: future.value() + 1)
-    failed.set_exception(KeyError("x"))
-    for wait in (failed.wait, following.wait, lambda: torch.futures.wait_all([failed])):
-        with pytest.raises(KeyError, match="x"):
-            wait()
-    assert torch.Future is torch.futures.Future is torch.jit.Future
-
-
 def test_a_module_with_other_parameters():
     layer = torch.nn.Linear(2, 1)
     other = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}

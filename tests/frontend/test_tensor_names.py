@@ -5,9 +5,9 @@ import pytest
 import jaxgrad
 
 FUNCTIONS_ALONE = (
-    "adaptive_max_pool2d avg_pool2d binary_cross_entropy celu channel_shuffle elu gelu glu hardtanh "
-    "huber_loss kl_div l1_loss leaky_relu mish mse_loss one_hot pixel_shuffle silu softplus "
-    "threshold view_as_complex view_as_real is_view alias rsub slice upsample_nearest2d"
+    "adaptive_max_pool2d avg_pool2d binary_cross_entropy celu channel_shuffle elu gelu glu "
+    "hardtanh huber_loss kl_div l1_loss leaky_relu mish mse_loss one_hot pixel_shuffle silu "
+    "softplus threshold view_as_complex view_as_real is_view alias rsub slice upsample_nearest2d"
 )
 
 

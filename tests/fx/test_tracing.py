@@ -371,4 +371,6 @@ def test_the_names_in_code_are_those_of_the_functions():
         for function in functions:
             name = names.qualified_name(function)
             value = eval(name, {"torch": torch}) if name.startswith("torch.") else function
-            assert value is function or value.__name__ == function.__name__, name
+            # a special method by the name of its operator: `eq` for `__eq__`
+            special = f"__{value.__name__}__"
+            assert value is function or function.__name__ in (value.__name__, special), name

@@ -118,7 +118,7 @@ _BY_NAME = {
     **dict.fromkeys(_NORMALIZATIONS, _normalization),
     **_OPERATORS,
     "__rsub__": apply_binary,
-    "getitem": apply_passthrough,
+    "__getitem__": apply_passthrough,
     "item": _item,
 }
 _BY_TAG = {
