@@ -50,6 +50,14 @@ class Size(tuple):
     def __add__(self, other):
         return Size(tuple.__add__(self, other))
 
+    def __radd__(self, other):
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count):
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
     def __getitem__(self, index):
         item = tuple.__getitem__(self, index)
         return Size(item) if isinstance(index, slice) else item

@@ -351,7 +351,7 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({number}): {_describe(value)}" for number, value in enumerate(self))
+        return "\n".join(f"  ({number}): {_describe(value)}" for number, value in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -441,12 +441,13 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({key}): {_describe(value)}" for key, value in self.items())
+        shown = {key: _describe(value, Tensor.type) for key, value in self.items()}
+        return "\n".join(f"  ({key}): {text}" for key, text in shown.items())
 
 
-def _describe(value) -> str:
+def _describe(value, kind_of=lambda tensor: tensor.dtype) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     shape = "x".join(map(str, value.shape))
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"{kind} containing: [{value.dtype} of size {shape}]"
+    return f"{kind} containing: [{kind_of(value)} of size {shape}]"

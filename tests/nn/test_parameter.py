@@ -116,3 +116,20 @@ def test_parameters_in_trees_of_jax():
         doubled = jax.tree.map(lambda array: 2 * array, parameters)
         total = jax.tree.map(lambda a, b: a + b, parameters, doubled)
     assert total["a"].tolist() == [3, 3] and isinstance(total["a"], nn.Parameter)
+
+
+def test_the_text_of_lists_and_dicts():
+    entries = {"a": jaxgrad.ones(1), "b": jaxgrad.ones(2, 3)}
+    assert repr(nn.ParameterDict(entries)) == (
+        "ParameterDict(\n"
+        "    (a): Parameter containing: [torch.FloatTensor of size 1]\n"
+        "    (b): Parameter containing: [torch.FloatTensor of size 2x3]\n)"
+    )
+    assert repr(nn.ParameterList([3])) == "ParameterList(  (0): Object of type: int)"
+
+
+def test_sizes_are_repeated_and_joined():
+    size = jaxgrad.Size([2, 3])
+    results = size * 2, 2 * size, (1,) + size, size + (1,)  # noqa: RUF005
+    assert {type(result) for result in results} == {jaxgrad.Size}
+    assert results[0] == (2, 3, 2, 3) and results[2] == (1, 2, 3)
