@@ -11,7 +11,7 @@ import numpy
 from jax import lax
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes
+from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
 
 _BY_ROOT, _BY_N = 1, 2
@@ -41,7 +41,7 @@ def fft_r2c(self, dim, normalization, onesided):
     kept = extent // 2 + 1 if onesided else extent
     if not self.size:
         shape = (*self.shape[:last], kept, *self.shape[last + 1 :])
-        return jnp.zeros(shape, dtypes.from_numpy(self.dtype).to_complex().numpy)
+        return jnp.zeros(shape, promotion.available(dtypes.from_numpy(self.dtype).to_complex()))
     half = jnp.moveaxis(_lax_fft(jnp.moveaxis(self, last, -1), lax.FftType.RFFT, extent), -1, last)
     transform = _over(lax.FftType.FFT, half, others)
     if not onesided:

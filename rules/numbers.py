@@ -88,9 +88,7 @@ def _check_parts(name, first, second):
             f"{kinds[1].scalar_type} for second argument: {name} takes parts of one dtype"
         )
     if kinds[0] is dtypes.float16:
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for 'Half': XLA has no complex32; convert to float32"
-        )
+        raise dtypes.HalfComplexResult
     shape = promotion.broadcast_shapes(name, first.shape, second.shape)
     return [jnp.broadcast_to(part, shape) for part in (first, second)]
 

@@ -447,6 +447,8 @@ def view_as_real(self):
 def view_as_complex(self):
     """The inverse of `view_as_real`."""
     dtype = dtypes.from_numpy(self.dtype)
+    if dtype is dtypes.float16:
+        raise dtypes.HalfComplexResult
     if dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "

@@ -16,6 +16,7 @@ def _define(name: str, scalar_type: str, category, *fields: str) -> dtypes.dtype
 
 complex32 = chalf = _define("complex32", "ComplexHalf", dtypes.COMPLEX, "f2", "f2")
 complex32._real, complex32._complex = dtypes.float16, complex32
+dtypes.float16._complex = complex32
 
 qint8 = _define("qint8", "QInt8", dtypes.INTEGRAL, "i1")
 quint8 = _define("quint8", "QUInt8", dtypes.INTEGRAL, "u1")
@@ -41,9 +42,11 @@ quint2x4 = _define("quint2x4", "QUInt2x4", dtypes.INTEGRAL, "u1")
 
 def of_tensor(value) -> dtypes.dtype:
     """The dtype of a new tensor from a user's argument. Raises TypeError for one of
-    these dtypes.
+    these dtypes, `HalfComplexResult` for complex32.
     """
     dtype = dtypes.as_dtype(value)
+    if dtype is complex32:
+        raise dtypes.HalfComplexResult
     if dtype.numpy.names is not None:
         raise TypeError(f"no tensor has the dtype {dtype}, which XLA lacks: name another one")
     return dtype

@@ -188,7 +188,11 @@ def _as_integer(value, dtype):
 
 
 def available(dtype) -> numpy.dtype:
-    """JAX's dtype for `dtype`: 32-bit integers for 64-bit ones while its x64 mode is off."""
+    """JAX's dtype for `dtype`: 32-bit integers for 64-bit ones while its x64 mode is off. Raises
+    `HalfComplexResult` for complex32.
+    """
+    if dtype.is_complex and dtype.itemsize == 4:
+        raise dtypes.HalfComplexResult
     if jax.config.jax_enable_x64:  # of this thread, also inside `with jax.enable_x64(...)`
         return dtype.numpy
     if dtype in (dtypes.float64, dtypes.complex128):

@@ -17,7 +17,7 @@ from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
-from ..tape import mode
+from ..tape import interception, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete
@@ -36,6 +36,7 @@ from . import (
 from .printing.tensors import TextMethods
 
 documentation = LateModule("jaxgrad.ops.documentation")
+half_complex = LateModule("jaxgrad.frontend.half_complex")
 
 # functions of JAX that refuse what has the method: the result of a function that it transforms
 _ASKING = ("typeof", "shaped_abstractify")
@@ -436,6 +437,8 @@ def _conversion(name, dtype):
     """
     return method
 
+
+interception.intercept(half_complex=lambda *call: half_complex.compute(*call))
 
 for _name, _dtype in to.CONVERSIONS.items():
     setattr(TensorMethods, _name, _conversion(_name, _dtype))

@@ -9,7 +9,7 @@ import jax
 
 from .. import ops
 from ..core import device as devices
-from ..core import dtypes, executor, kernel
+from ..core import dtypes, executor, kernel, named_dtypes
 from ..core.aval import META, Aval, is_concrete, with_mode
 from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
@@ -298,6 +298,7 @@ CONVERSIONS = {
     "char": dtypes.int8,
     "byte": dtypes.uint8,
     "bool": dtypes.bool,
+    "chalf": named_dtypes.complex32,
     "cfloat": dtypes.complex64,
     "cdouble": dtypes.complex128,
 }

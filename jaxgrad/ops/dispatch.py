@@ -17,6 +17,7 @@ import numpy as np
 from ..cached import cached_property
 from ..core import bounded_cache, executor
 from ..core.aval import LargeInteger
+from ..core.dtypes import HalfComplexResult
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import hide_frames
@@ -64,6 +65,17 @@ def is_foreign(args) -> bool:
     return not (hasattr(args[-1], "__torch_function__") or is_of_pytorch(args[-1]))
 
 
+def result_after(error, call, general_call, args, kwargs):
+    """The result of a call that has failed, since an argument overrides functions, or since it
+    needs complex32; else NOT_OVERRIDDEN.
+    """
+    if interception.override is None and meets_override(args, kwargs):
+        return general_call(args, kwargs)
+    if type(error) is HalfComplexResult:
+        return interception.half_complex(call, args, kwargs)
+    return NOT_OVERRIDDEN
+
+
 def operator(name: str, find, write):
     """An operator on tensors, or on JAX values if no argument is a tensor: a function, so that it
     binds as a method.
@@ -103,8 +115,9 @@ def operator(name: str, find, write):
                 return finish(plan.call, args, (first._raw, second._raw), mask)
             return general_call(args, kwargs)
         except Exception as error:
-            if interception.override is None and meets_override(args, kwargs):
-                return general_call(args, kwargs)
+            result = result_after(error, call, general_call, args, kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
             if is_protocol and is_foreign(args):
                 return NotImplemented
             hide_frames(error)

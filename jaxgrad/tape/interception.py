@@ -34,6 +34,10 @@ override = None
 # Modes of `__torch_function__` (tape/torch_function.py): set while one is entered.
 calls = None
 
+# complex32 (frontend/half_complex.py): `half_complex(function, args, kwargs)` is the result
+# of a call that needs numbers of this dtype.
+half_complex = None
+
 # Forward mode (tape/dual.py): `tangents(program, inputs)` returns the program that computes the
 # tangents too.
 tangents = None

@@ -78,7 +78,10 @@ WITHOUT_KERNELS = {"uint16", "uint32", "uint64"}  # PyTorch promotes to them, an
 def agrees(result, promoted, expected):
     """`promoted` is PyTorch's result_type, `expected` the dtype of its result."""
     if promoted == "complex32":
-        return isinstance(result, NotImplementedError) and "complex32" in str(result)
+        # JAX's arrays have no complex32: frontend/half_complex.py computes what raises here
+        return result == promoted or (
+            isinstance(result, NotImplementedError) and "complex32" in str(result)
+        )
     if promoted == "None":
         return "Promotion for uint16, uint32, uint64 types is not supported" in str(result)
     if expected == "None":

@@ -89,7 +89,7 @@ def _around_values(tensor) -> tuple[str, str]:
     mark = kind_of(tensor)
     if type(tensor) in PLAIN_TENSORS:
         return f"{'' if mark is None else mark.heading}tensor(", ""
-    name = type(tensor).__name__
+    name = getattr(tensor, "_shown_name", type(tensor).__name__)
     if mark is None or not mark.heading:
         return f"{name}(", ""
     return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"

@@ -1,0 +1,204 @@
+"""Tensors of complex32, which XLA and NumPy lack.
+
+A `HalfComplex` is a handle on its elements in complex64, whose parts are numbers of float16. Its
+class overrides all functions: they compute in complex64, and what PyTorch gives in complex32 or
+float16 is rounded. While no class overrides functions, its dtype is complex64.
+"""
+
+from __future__ import annotations
+
+import contextvars
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..core import dtypes, promotion
+from ..core.named_dtypes import complex32
+from ..tape import pytree, torch_function
+from ..tape.tensor import Tensor, abstract_value, alias_of
+from .printing import tensors
+
+# methods that name the dtype of their result
+_CONVERSIONS = frozenset(("float", "double", "bfloat16", "cfloat", "cdouble"))
+_LIKE_ANOTHER = frozenset(("to", "type_as"))
+
+# how many calls around this one have needed complex32
+_depth = contextvars.ContextVar("jaxgrad.half_complex_depth", default=0)
+
+
+class HalfComplex(Tensor):
+    """A tensor of complex32.
+
+    >>> x = jaxgrad.tensor([1.0 + 2.0j], dtype=jaxgrad.complex32)
+    >>> x.abs()
+    tensor([2.2363], dtype=torch.float16)
+    """
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        return _call(func, args, kwargs, _is_half(func.__name__, args, kwargs))
+
+    @property
+    def dtype(self):
+        return complex32 if torch_function.classes_override.get() else abstract_value(self).dtype
+
+    @property
+    def grad(self):
+        gradient = Tensor.grad.fget(self)
+        return gradient if gradient is None else _rounded_once(gradient)
+
+    @grad.setter
+    def grad(self, gradient):
+        with torch_function.DisableTorchFunctionSubclass():
+            Tensor.grad.fset(self, gradient)
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+    _shown_name = "tensor"
+
+    def __repr__(self):
+        token = torch_function.classes_override.set(True)
+        try:
+            return tensors.text_of(self)
+        finally:
+            torch_function.classes_override.reset(token)
+
+    itemsize = property(lambda self: complex32.itemsize)
+    nbytes = property(lambda self: self.numel() * complex32.itemsize)
+
+    def element_size(self) -> int:
+        return complex32.itemsize
+
+    def type(self, dtype=None, non_blocking=False):
+        return "torch.ComplexHalfTensor" if dtype is None else self.to(dtype)
+
+    def numpy(self, *, force=False):
+        raise TypeError("Got unsupported ScalarType ComplexHalf: take x.to(torch.complex64) first")
+
+
+pytree.register_subclass(HalfComplex)
+
+
+def compute(function, args, kwargs):
+    """The result of a call that needs numbers of complex32, of arguments without them."""
+    torch_function.activate()
+    if _depth.get() > 1:
+        raise NotImplementedError(
+            f"{function.__name__}: a tensor of complex32 is no argument of a transform: convert it "
+            "to torch.complex64 first"
+        )
+    token = _depth.set(_depth.get() + 1)
+    try:
+        return _call(function, _in_single(args), _in_single(kwargs), True)
+    finally:
+        _depth.reset(token)
+
+
+def _is_half(name, args, kwargs):
+    """Whether numbers of a call with these arguments are rounded to half precision."""
+    values = (*args, *kwargs.values())
+    requested = [value for value in values if type(value) is dtypes.dtype]
+    if requested:
+        return complex32 in requested
+    if name in _CONVERSIONS:
+        return False
+    if name in _LIKE_ANOTHER and any(isinstance(value, Tensor) for value in values[1:]):
+        return isinstance(next(v for v in values[1:] if isinstance(v, Tensor)), HalfComplex)
+    tensors = [tensor for tensor in _tensors(values) if tensor.dtype.category >= dtypes.FLOATING]
+    return promotion.result_type(*tensors) is complex32
+
+
+def _tensors(values):
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _map(function, values):
+    if isinstance(values, dict):
+        return {name: _map(function, value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        parts = [_map(function, value) for value in values]
+        return type(values)(*parts) if hasattr(values, "_fields") else type(values)(parts)
+    return function(values)
+
+
+def _single(value):
+    return dtypes.complex64 if value is complex32 else value
+
+
+def _in_single(values):
+    """Arguments with tensors of float16 in float32."""
+
+    def widened(value):
+        is_half = isinstance(value, Tensor) and value.dtype is dtypes.float16
+        return value.to(dtypes.float32) if is_half else value
+
+    return _map(widened, values)
+
+
+def _call(function, args, kwargs, is_half):
+    """Call a function in single precision, and round what it returns or has written."""
+    name = function.__name__
+    _refuse_bits(name, args, kwargs)
+    known = [*map(id, _tensors((*args, *kwargs.values())))]
+    writes = "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
+    with torch_function.DisableTorchFunctionSubclass():
+        result = function(*_map(_single, args), **_map(_single, kwargs))
+        if writes:
+            for target in _tensors((kwargs.get("out"), *args[:1])):
+                _round_in_place(target)
+            return result
+        return _map(lambda part: _shown(part, is_half, known), result)
+
+
+def _refuse_bits(name, args, kwargs):
+    """Raise NotImplementedError for a view of the memory as elements of another dtype."""
+    requested = [value for value in (*args, *kwargs.values()) if type(value) is dtypes.dtype]
+    if name == "view" and requested not in ([], [complex32]):
+        raise NotImplementedError(
+            f"view({requested[0]}): a tensor of complex32 has no memory of 4 bytes for an element: "
+            "convert by .to(dtype)"
+        )
+
+
+def _shown(part, is_half, known):
+    """A result as users see it: rounded, unless it is an argument or shares memory with one."""
+    if not isinstance(part, Tensor):
+        return part
+    if not is_half:
+        is_same = type(part) is HalfComplex and id(part) in known
+        return part.clone() if is_same else part  # of another dtype, which was the same inside
+    if id(part) in known:
+        return part
+    if part.dtype is dtypes.float32:
+        return part.to(dtypes.float16)
+    return _rounded_once(part) if part.dtype is dtypes.complex64 else part
+
+
+def _rounded_once(tensor):
+    """The tensor as one of complex32; a leaf or a view stays itself."""
+    with torch_function.DisableTorchFunctionSubclass():
+        if type(tensor) is HalfComplex:
+            return tensor
+        if tensor.is_leaf and tensor.requires_grad:
+            with no_grad():
+                tensor.copy_(_rounded(tensor))
+        elif alias_of(tensor) is None:
+            tensor = _rounded(tensor)
+    tensor.__class__ = HalfComplex
+    return tensor
+
+
+def _round_in_place(target):
+    if type(target) is HalfComplex:
+        target.copy_(_rounded(target))
+
+
+def _rounded(tensor):
+    parts = (part.to(dtypes.float16).to(dtypes.float32) for part in (tensor.real, tensor.imag))
+    return ops.complex(*parts)

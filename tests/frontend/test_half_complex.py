@@ -1,0 +1,111 @@
+"""Tensors of complex32: PyTorch's values, dtypes and texts; gradients against complex64."""
+
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+
+VALUES = [1 + 2j, 3.3 - 4.7j, 0.1]
+HELD = [1 + 2j, 3.30078125 - 4.69921875j, 0.0999755859375]  # nearest numbers of float16
+
+
+@pytest.fixture
+def z():
+    return torch.tensor(VALUES, dtype=torch.complex32)
+
+
+def test_elements_are_rounded_to_half_precision(z):
+    assert z.dtype is torch.complex32 is torch.chalf
+    assert z.tolist() == HELD
+    assert (z.element_size(), z.nbytes, z.type()) == (4, 12, "torch.ComplexHalfTensor")
+    assert (z * 1.5).tolist()[1] == 4.953125 - 7.046875j
+    assert torch.full((), 70000j, dtype=torch.complex32).item().imag == float("inf")
+
+
+DTYPES = [
+    (lambda z: z + z, "complex32"),
+    (lambda z: z * 2, "complex32"),
+    (lambda z: z * torch.ones(()), "complex32"),
+    (lambda z: z * torch.ones(3).half(), "complex32"),
+    (lambda z: z * torch.ones(3), "complex64"),
+    (lambda z: z * torch.ones(3, dtype=torch.bfloat16), "complex64"),
+    (lambda z: z * torch.ones(3, dtype=torch.float64), "complex128"),
+    (lambda z: torch.cat([z, torch.ones(1)]), "complex64"),
+    (lambda z: torch.ones(3).half() * 1j, "complex32"),
+    (lambda z: torch.complex(torch.ones(2).half(), torch.ones(2).half()), "complex32"),
+    (lambda z: torch.view_as_complex(torch.ones(2, 2).half()), "complex32"),
+    (lambda z: torch.ones(3).chalf(), "complex32"),
+    (lambda z: torch.ones(3).to(z), "complex32"),
+    (lambda z: z.to(torch.complex64), "complex64"),
+    (lambda z: z.cfloat(), "complex64"),
+    (lambda z: z.float(), "float32"),
+    (abs, "float16"),
+    (lambda z: z.real, "float16"),
+    (lambda z: torch.view_as_real(z), "float16"),
+    (lambda z: z.isnan(), "bool"),
+    (lambda z: z.new_zeros(2), "complex32"),
+    (lambda z: torch.zeros_like(z), "complex32"),
+    (lambda z: z.unsqueeze(0).expand(2, 3), "complex32"),
+    (lambda z: torch.sum(z, dtype=torch.complex64), "complex64"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize(("function", "dtype"), DTYPES)
+def test_dtypes_of_results(z, function, dtype):
+    assert function(z).dtype is getattr(torch, dtype)
+
+
+def test_promotion():
+    assert torch.promote_types(torch.complex32, torch.bfloat16) is torch.complex64
+    assert torch.promote_types(torch.complex32, torch.int8) is torch.complex32
+    assert torch.result_type(torch.ones(2).half(), 1j) is torch.complex32
+    assert torch.float16.to_complex() is torch.complex32
+    assert torch.complex32.to_real() is torch.float16
+
+
+def test_text(z):
+    assert repr(z[:2]) == "tensor([1.0000+2.0000j, 3.3008-4.6992j], dtype=torch.complex32)"
+    assert str(z[0]) == f"{z[0]!r}" == "tensor(1.+2.j, dtype=torch.complex32)"
+
+
+def test_writes(z):
+    view, out = z[:1], torch.empty(3, dtype=torch.complex32)
+    view.fill_(2j)
+    assert z[0].item() == 2j
+    assert z.mul_(1.5).tolist()[1] == 4.953125 - 7.046875j
+    assert torch.add(z, z, out=out) is out
+    assert (out.dtype, out[0].item().imag) == (torch.complex32, 6.0)
+
+
+def test_gradients(z):
+    wide = z.to(torch.complex64).requires_grad_()
+    (wide * wide).abs().sum().backward()
+    leaf = z.clone().requires_grad_()
+    (leaf * leaf).abs().sum().backward()
+    assert leaf.grad.dtype is torch.complex32
+    np.testing.assert_allclose(leaf.grad.tolist(), wide.grad.tolist(), rtol=2e-3)
+    half = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    (half * 3j).abs().sum().backward()
+    assert (half.grad.dtype, half.grad.tolist()) == (torch.float16, [3.0, 3.0])
+
+
+def test_compiled_functions(z):
+    compiled = torch.compile(lambda z: z * z + 1j)
+    for _ in range(2):
+        assert compiled(z).dtype is torch.complex32
+        assert compiled(z).tolist() == (z * z + 1j).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda z: z.numpy(), TypeError, "unsupported ScalarType ComplexHalf"),
+        (lambda z: z.view(torch.int32), NotImplementedError, r"convert by \.to"),
+        (lambda z: torch.vmap(lambda x: x * 2)(z), NotImplementedError, "complex64 first"),
+        (lambda z: torch.ones(3).half().mul_(1j), RuntimeError, "can't be cast"),
+    ],
+)
+def test_what_raises(z, call, error, words):
+    with pytest.raises(error, match=words):
+        call(z)
