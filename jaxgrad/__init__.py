@@ -233,9 +233,12 @@ _LATER |= dict.fromkeys(
     "frontend.storages",
 )
 _LATER |= {"ScriptModule": "nn.script_module", "Future": "compiled.future"}
-_LATER |= {"dsmm": "sparse._construction", "spmm": "sparse._construction"}
+_LATER |= dict.fromkeys(
+    ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm"), "sparse._early_names"
+)
+_LATER |= {"sparse_coo_tensor": "sparse._construction"}
 _LATER |= {"summary": "utils.summary"}
-_LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
+_LATER |= {"vmap": "func.vmap"}
 
 _LATER_MODULES = (
     *("accelerator", "amp", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),

@@ -11,6 +11,7 @@ from .core.device import device_of_jax
 from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import as_tensor
 from .names.missing import missing_in
+from .tape.sparse_tensor import is_sparse
 from .tape.tensor import Tensor, concrete
 
 # by dtype the relative and the absolute tolerance; none for what is exact
@@ -137,6 +138,9 @@ def _tensor_difference(actual, expected, tolerances, equal_nan, checks, are_numb
         one, other = (one(), other()) if callable(one) else (one, other)
         if one != other:
             return f"The values for attribute '{name}' do not match: {one} != {other}."
+    if is_sparse(actual) and is_sparse(expected) and actual.layout is expected.layout:
+        return _sparse_difference(actual, expected, tolerances, equal_nan)
+    actual, expected = (t.to_dense() if is_sparse(t) else t for t in (actual, expected))
     if actual.is_meta and expected.is_meta:
         return None
     rtol, atol = tolerances
@@ -151,6 +155,22 @@ def _tensor_difference(actual, expected, tolerances, equal_nan, checks, are_numb
     if wide is dtypes.bfloat16 or wide is dtypes.float16:
         one, other = one.astype(np.float32), other.astype(np.float32)
     return _array_difference(one, other, rtol, atol, equal_nan, are_numbers)
+
+
+def _sparse_difference(actual, expected, tolerances, equal_nan) -> str | None:
+    """How the parts of two sparse tensors of one layout differ."""
+    counts = actual._nnz(), expected._nnz()
+    if counts[0] != counts[1]:
+        return (
+            f"The number of specified values in sparse COO tensors does not match: {counts[0]} != "
+            f"{counts[1]}"
+        )
+    for name in ("_indices", "_values"):
+        parts = [getattr(tensor, name)() for tensor in (actual, expected)]
+        text = _tensor_difference(*parts, tolerances, equal_nan, {}, False)
+        if text is not None:
+            return text.replace("Tensor-likes", f"Sparse COO {name[1:]}")
+    return None
 
 
 def _array_difference(one, other, rtol, atol, equal_nan, are_numbers) -> str | None:

@@ -26,6 +26,7 @@ jacobian = LateModule("jaxgrad.autograd._gradcheck.jacobian")
 problems = LateModule("jaxgrad.autograd._gradcheck.problem")
 properties = LateModule("jaxgrad.autograd._gradcheck.properties")
 reports = LateModule("jaxgrad.autograd._gradcheck.report")
+sparse_inputs = LateModule("jaxgrad.autograd._gradcheck.sparse_inputs")
 user_rules = LateModule("jaxgrad.autograd._function.user_rules")
 
 __all__ = [
@@ -75,7 +76,7 @@ def gradcheck(
         <u, J v> = <J^T u, v>.
     check_backward_ad: check reverse mode.
     fast_mode: compare random projections of the Jacobian, which takes few evaluations.
-    masked: kept for PyTorch's code, without effect: gradients of sparse tensors are masked.
+    masked: whether only the elements that sparse inputs have are moved; else all of them are.
 
     Returns True if all checks pass. Raises ValueError if no input requires grad, AssertionError for
     options that exclude each other, RuntimeError for a negative tolerance.
@@ -96,7 +97,8 @@ def gradcheck(
     modes = check_forward_ad, check_backward_ad, fast_mode
     tolerance = reports.Tolerance(atol, rtol)
     settings = reports.CheckSettings(eps, tolerance, nondet_tol, *laws, *modes)
-    return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
+    func, inputs = sparse_inputs.over_values(func, _sequence(inputs), masked)
+    return _passes([(func, inputs, None, settings)], raise_exception)
 
 
 @shows_users_frames
@@ -150,7 +152,7 @@ def gradgradcheck(
     modes = check_fwd_over_rev or check_nested, over_reverse, fast_mode
     tolerance = reports.Tolerance(atol, rtol)
     settings = reports.CheckSettings(eps, tolerance, nondet_tol, *laws, *modes, inner="reverse")
-    inputs = _sequence(inputs)
+    func, inputs = sparse_inputs.over_values(func, _sequence(inputs), masked)
     _moving(inputs)
     checks = _second_order(func, inputs, grad_outputs, gen_non_contig_grad_outputs, settings)
     return _passes(checks if check_nested else checks[:1], raise_exception)

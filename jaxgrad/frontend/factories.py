@@ -49,7 +49,8 @@ communication = LateModule("jaxgrad.core.communication")
 
 def create(name, function, shape, dtype, options, *numbers) -> Tensor:
     """A tensor that `function(shape, dtype, module, *numbers)` fills."""
-    check_options(name, options)
+    if check_options(name, options):
+        return implementation().make(name, shape, dtype, options)
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
     fill = build if fork.is_forked else functools.partial(executor.run, name, build)
@@ -319,7 +320,8 @@ def _is_variable(end):
 
 def _between(name, start, end, steps, options, function):
     """A range whose ends are tensors: `_linspace`, and `function` of it, by operators."""
-    check_options(name, options)
+    if check_options(name, options):
+        return implementation().make(name, (), None, options)
     dtype = _dtype_between(name, start, end, options)
     wide = dtype if dtype.is_floating_point or dtype.is_complex else dtypes.float64
     place = beside(start if isinstance(start, Tensor) else end)
@@ -407,7 +409,9 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type_name(input)}")
     if is_sparse(input) and options.get("layout") is None:
-        implementation().refuse(name)
+        if not name.startswith("new_"):
+            implementation().refuse(name)
+        options["layout"] = input.layout
     if options.get("dtype") is None:
         options["dtype"] = input.dtype
     if options.get("device") is None and input.device != default_device():

@@ -11,6 +11,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtypes, named_dtypes
 from ..core.pytorch_tensors import type_name
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, has_tangent
 
 
@@ -19,7 +20,7 @@ class FactoryOptions(TypedDict, total=False):
 
     dtype, device: those of the new tensor.
     requires_grad: whether operators on it are recorded; it may be set under `no_grad` too.
-    layout: must be `strided`.
+    layout: `strided`; `zeros` and `empty` also make sparse tensors, without elements.
     memory_format: a memory format, or a tuple of strides, that the tensor shows; of `empty` and the
         `_like` forms.
     out: a tensor that receives the values; not of the `_like` forms.
@@ -40,10 +41,12 @@ _NAMES = frozenset((*FactoryOptions.__annotations__, "_sharded_like"))
 _COMMON = frozenset(("dtype", "device", "requires_grad", "_sharded_like"))
 
 
-def check_options(name: str, options: FactoryOptions):
-    """Raise TypeError for an unknown option, RuntimeError for an unsupported value of one."""
+def check_options(name: str, options: FactoryOptions) -> bool:
+    """Whether the options ask for a sparse tensor. Raises TypeError for an unknown option,
+    RuntimeError for an unsupported value of one.
+    """
     if options.keys() <= _COMMON:
-        return
+        return False
     unknown = sorted(options.keys() - _names_of(name))
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
@@ -57,8 +60,7 @@ def check_options(name: str, options: FactoryOptions):
         raise TypeError(
             f"{name}(): argument 'layout' must be torch.layout, not {type_name(layout)}"
         )
-    if layout not in (None, devices.strided):
-        raise RuntimeError(f"{name}(): layout must be torch.strided, not {options['layout']!r}")
+    return is_sparse(out) or layout not in (None, devices.strided)
 
 
 def _names_of(name):

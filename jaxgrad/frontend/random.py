@@ -21,6 +21,7 @@ from ..core.executor import run
 from ..core.host_values import values_or_array
 from ..tape import mode
 from ..tape.communicate import communicated
+from ..tape.sparse_tensor import implementation
 from ..tape.tensor import Tensor, held, is_on_meta, spans_processes, wrap
 from ..tape.torch_function import api_boundary
 from . import draw
@@ -61,7 +62,8 @@ def generator_of(name, options) -> Generator:
 def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
     """Draw a tensor with the options of a factory."""
     generator = generator_of(name, options)
-    check_options(name, options)
+    if check_options(name, options):
+        return implementation().make(name, (), None, options)
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
     if world.is_several() and _spans(options.get("_sharded_like")):
@@ -316,7 +318,8 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
             f"randperm({count}) has integers that {dtype} does not tell apart"
         )
     generator = generator_of("randperm", options)
-    check_options("randperm", options)
+    if check_options("randperm", options):
+        return implementation().make("randperm", (), None, options)
     if has_no_data(options):
         return from_array("randperm", meta_array((count,), dtype), options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64

@@ -130,7 +130,7 @@ ONLY_OPERATORS = {
 # of sparse tensors (jaxgrad/sparse): the methods of all tensors, and the operators of early PyTorch
 SPARSE_METHODS = (
     "to_sparse to_sparse_coo to_dense coalesce is_coalesced indices values _indices _values _nnz "
-    "sparse_dim dense_dim sparse_mask"
+    "sparse_dim dense_dim sparse_mask _dimI _dimV"
 )
 SPARSE_OPERATORS = (
     "_sparse_coo_tensor_with_dims_and_tensors _sparse_addmm _sparse_sum _indices _values indices "
@@ -165,7 +165,7 @@ def install():
     for name in SPARSE_METHODS.split():
         setattr(Tensor, name, LazyMethod(name, functools.partial(_of_sparse, "_methods", name)))
     for name in SPARSE_OPERATORS.split():
-        ops.compose(name, functools.partial(_of_sparse, "_construction", name))
+        ops.compose(name, functools.partial(_of_sparse, "_early_names", name))
 
 
 def _of_sparse(module: str, name: str):

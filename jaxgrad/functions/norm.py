@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import ops
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import linalg_norms
@@ -33,6 +34,8 @@ def norm(
     """
     dims = [dim] if isinstance(dim, int) else dim
     is_vector = not isinstance(p, str) or (p == "fro" and (dims is None or len(dims) <= 2))
+    if is_sparse(input) and p == "fro" and dtype is not None:
+        raise ValueError("dtype argument is not supported in frobenius norm")
     if is_vector:
         order = 2 if p in (None, "fro") else p
         return ops.linalg_vector_norm(input, order, dims, keepdim, dtype=dtype)

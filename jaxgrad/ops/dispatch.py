@@ -228,8 +228,8 @@ class Operator:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         call, leaves = self.bind(args, kwargs)
-        if call is None and any(map(_holds_sparse, args)):
-            sparse_tensor.implementation().refuse(f"{self.name}.out")
+        if (call is None and any(map(_holds_sparse, args))) or is_sparse(out):
+            return sparse_tensor.implementation().write_out(self.name, args, kwargs, out)
         if call is None:
             raise TypeError(
                 f"{self.name}(): out= takes a tensor, and one of the inputs must be one"

@@ -320,6 +320,8 @@ def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Te
     _need(machine, indices, Tensor, "the indices of a sparse tensor")
     _need(machine, values, Tensor, "the values of a sparse tensor")
     _need(machine, is_coalesced, (bool, type(None)), "is_coalesced")
+    if indices.dtype is not dtypes.int64 or indices.ndim != 2 or not values.ndim:
+        raise machine.refuse("a sparse tensor has int64 indices of two dimensions, and elements")
     loading.spend(machine, values.numel() * values.dtype.itemsize)
     try:
         return sparse_coo_tensor(

@@ -16,7 +16,7 @@ from ..late import LateModule
 from ..names.missing import MissingName
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
-from . import _dispatch, _operators
+from . import _dispatch, _products, _reductions
 from ._construction import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._construction import spdiags as spdiags
 
@@ -44,7 +44,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
             [1.]])
     """
     if not _is_sparse(mat1) or _is_sparse(mat2):
-        return _operators.mm(mat1, mat2) if _is_sparse(mat2) else mat1.mm(mat2)
+        return _products.mm(mat1, mat2) if _is_sparse(mat2) else mat1.mm(mat2)
     return addmm(mat2.new_zeros(()), mat1, mat2, beta=0)
 
 
@@ -62,7 +62,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor
     if not _is_sparse(mat1):
         return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
     operator = "_coo_sparse_addmm"
-    return _operators.addmm(mat, mat1, mat2, beta=beta, alpha=alpha, operator=operator)
+    return _products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha, operator=operator)
 
 
 @shows_users_frames
@@ -78,7 +78,7 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     """
     if not _is_sparse(input):
         raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
-    return _operators.sum(input, dim, dtype=dtype)
+    return _reductions.sum(input, dim, dtype=dtype)
 
 
 @shows_users_frames
@@ -115,7 +115,7 @@ def _softmax(name, input, dim, dtype, operator):
     input = input if dtype is None else input.to(dtype)
     if not input.is_floating_point():
         _dispatch.refuse(f"_sparse{name} of {input.dtype}")
-    return _operators.softmax(input, dim, operator)
+    return _reductions.softmax(input, dim, operator)
 
 
 _types = LateModule("jaxgrad.sparse._types")

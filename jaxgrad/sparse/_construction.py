@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
 from ..tape.tensor import Tensor, is_concrete
-from . import _methods, _operators, _pattern
+from . import _pattern
 
 
 class check_sparse_tensor_invariants:
@@ -105,6 +106,7 @@ def sparse_coo_tensor(
     if not isinstance(values, Tensor):
         data = tensor_data.tensor(values, dtype=dtype)
     data = data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
+    data = data if data.ndim else data.expand(1)
     if data.is_meta or held.is_meta:
         raise NotImplementedError(
             "sparse_coo_tensor: a sparse tensor on the device meta comes in no version yet: its "
@@ -115,7 +117,8 @@ def sparse_coo_tensor(
         check_invariants
         or (check_invariants is None and check_sparse_tensor_invariants.is_enabled())
     )
-    tensor = sparse(ops._coo_tensor(data), held, size, bool(is_coalesced))
+    is_sorted = bool(is_coalesced) if is_coalesced is not None else held.shape[1] < 2
+    tensor = sparse(ops._coo_tensor(data), held, size, is_sorted)
     if claimed and not _pattern.is_coalesced(
         _pattern.needed(tensor, "check_invariants"), size[: held.shape[0]]
     ):
@@ -128,9 +131,6 @@ def sparse_coo_tensor(
 def _as_index_tensor(indices) -> Tensor:
     if not isinstance(indices, Tensor):
         indices = tensor_data.tensor(indices)
-        indices = indices if indices.numel() else indices.long()
-    if indices.dtype.is_floating_point or indices.dtype.is_complex:
-        raise RuntimeError(f"indices must be an integer tensor, but got {indices.dtype}")
     return indices.detach().long()
 
 
@@ -156,6 +156,8 @@ def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
         sizes = greatest + 1 if len(greatest) else np.zeros(indices.shape[0], np.int64)
         return (*map(int, sizes), *values.shape[1:])
     size = tuple(size)
+    if math.prod(size) >= 2**63:
+        raise RuntimeError(f"numel: integer multiplication overflow: {list(size)}")
     if len(size) != indices.shape[0] + values.ndim - 1:
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
@@ -210,54 +212,3 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     places = tensor_data.tensor(np.stack([target[inside], column[inside]]))
     values = diagonals[tensor_data.tensor(row[inside]), tensor_data.tensor(column[inside])]
     return sparse_coo_tensor(places, values, tuple(shape))
-
-
-# ---- names of early PyTorch, with its arguments
-
-
-@shows_users_frames
-def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of a sparse and a dense matrix, as `torch.mm`.
-
-    >>> jaxgrad.dsmm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
-    tensor([[1.],
-            [1.]])
-    """
-    return input.mm(mat2)
-
-
-spmm = dsmm
-
-
-@shows_users_frames
-def _sparse_coo_tensor_with_dims_and_tensors(
-    sparse_dim: int, dense_dim: int, size, indices, values, options=None
-) -> Tensor:
-    """A sparse tensor of the given numbers of dimensions; see `sparse_coo_tensor`.
-
-    options: a dict of its keyword arguments.
-    """
-    if len(size) != sparse_dim + dense_dim or indices.shape[0] != sparse_dim:
-        raise RuntimeError(
-            f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({dense_dim}), "
-            f"but got {len(size)}"
-        )
-    return sparse_coo_tensor(indices, values, size, **(options or {}))
-
-
-@shows_users_frames
-def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
-    """`beta * self + alpha * (sparse @ dense)`; see `jaxgrad.sparse.addmm`."""
-    operator = "_coo_sparse_addmm"
-    return _operators.addmm(self, sparse, dense, beta=beta, alpha=alpha, operator=operator)
-
-
-@shows_users_frames
-def _sparse_sum(self, dim=None) -> Tensor:
-    """The sum over dimensions; see `jaxgrad.sparse.sum`."""
-    return _operators.sum(self, dim)
-
-
-_indices, _values, indices = _methods._indices, _methods._values, _methods.indices
-values, coalesce, to_dense = _methods.values, _methods.coalesce, _methods.to_dense
-sparse_mask, _nnz = _methods.sparse_mask, _methods._nnz

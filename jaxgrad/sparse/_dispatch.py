@@ -7,13 +7,15 @@ from __future__ import annotations
 import functools
 
 from .. import ops
+from ..core import promotion
+from ..core.device import sparse_coo
 from ..frontend.methods import METHOD_CLASSES
 from ..storage.alias import assign, detached
-from ..storage.inplace_check import check_fit, permit
+from ..storage.inplace_check import NOT_DIFFERENTIABLE, check_fit, give, permit
 from ..tape.mode import RECORD, current_mode
 from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
-from ..tape.tensor import abstract_value, has_tangent
-from . import _methods, _operators, _pattern
+from ..tape.tensor import Tensor, abstract_value, has_tangent
+from . import _construction, _elements, _methods, _operators, _pattern
 
 
 @functools.cache
@@ -41,9 +43,35 @@ def call(name: str, args, kwargs):
 
 def empty_like(tensor: SparseTensor, options):
     """A tensor of the same shape without elements; options: those of `zeros_like`."""
-    result = _operators.zero(tensor)
+    if options.get("memory_format") is not None:
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    result = _elements.zero(tensor)
     result = result.to(dtype=options.get("dtype") or result.dtype, device=options.get("device"))
     return result.requires_grad_() if options.get("requires_grad") else result
+
+
+def make(name: str, size, dtype, options):
+    """A tensor of a factory with a sparse `layout`, or with a sparse `out`: it has no elements."""
+    out, layout = options.get("out"), options.get("layout")
+    if layout not in (None, sparse_coo):
+        raise RuntimeError(f"{name}(): layout must be torch.strided, not {layout!r}")
+    if name in ("full", "full_like"):
+        raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+    if name not in ("zeros", "empty", "zeros_like", "new_zeros", "new_empty"):
+        refuse({"empty_like": "empty_strided"}.get(name, name))
+    tensor = _construction.sparse_coo_tensor(
+        size,
+        dtype=dtype,
+        device=options.get("device"),
+        requires_grad=options.get("requires_grad", False),
+    )
+    if out is None:
+        return tensor
+    if not isinstance(out, SparseTensor) or layout not in (None, out.layout):
+        raise RuntimeError(f"{name}(): out= has layout {out.layout}, and layout= is {layout}")
+    permit(name, out, False)
+    _methods.give_pattern(out, tensor.to(out.dtype))
+    return out
 
 
 def write(written_as: str, name: str, args, kwargs):
@@ -53,22 +81,64 @@ def write(written_as: str, name: str, args, kwargs):
         refuse(written_as)
     requires_grad = any(getattr(argument, "requires_grad", False) for argument in args)
     permit(written_as, target, requires_grad)
+    is_on_values = "sparse_zero_to_zero" in ops.library.tags(name)
+    if is_on_values and isinstance(target, SparseTensor) and not _elements.is_coalesced(target):
+        raise RuntimeError(f"{written_as} requires coalesced input")
     result = call(name, args, kwargs)
     if isinstance(result, SparseTensor) is not isinstance(target, SparseTensor):
-        refuse(written_as)
+        result = _in_layout(written_as, result, target)
     if not isinstance(target, SparseTensor):
         check_fit(written_as, abstract_value(result), target)
         result = result.to(target.dtype)
         assign(target, result, current_mode.get() is RECORD)
         return target
-    if result.shape != target.shape or result.dtype is not target.dtype:
+    if result.shape != target.shape:
         raise RuntimeError(
-            f"{written_as}: the result has shape {list(result.shape)} and dtype {result.dtype}, "
-            f"which does not fit into a sparse tensor of shape {list(target.shape)} and "
-            f"{target.dtype}"
+            f"{written_as}: the result has shape {list(result.shape)}, which does not fit into a "
+            f"sparse tensor of shape {list(target.shape)}"
         )
-    _methods.replace(target, result)
+    _check_dtype(written_as, result, target)
+    _methods.replace(target, result.to(target.dtype), is_on_values)
     return target
+
+
+def _in_layout(written_as, result, target):
+    """A sparse result for a dense tensor that it is written into."""
+    if isinstance(target, SparseTensor):
+        raise RuntimeError(
+            f"{written_as}: a result of layout {result.layout} does not fit into a tensor of "
+            f"layout {target.layout}"
+        )
+    return _elements.to_dense(result)
+
+
+def _check_dtype(name, result, target):
+    if not promotion.can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
+            f"{target.dtype.scalar_type}: {name} keeps the dtype of the tensor it writes to"
+        )
+
+
+def write_out(name: str, args, kwargs, out):
+    """Call an operator with `out=`, which gets the pattern of the result."""
+    tensors = [one for one in (*args, *kwargs.values(), out) if isinstance(one, Tensor)]
+    if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
+    permit(name, out, False)
+    result = call(name, args, kwargs)
+    if isinstance(result, SparseTensor) is not isinstance(out, SparseTensor):
+        raise RuntimeError(
+            f"{name}(): Expected out tensor to have layout {result.layout}, but got {out.layout}: "
+            "Tensor should be sparse only if the result is"
+        )
+    _check_dtype(name, result, out)
+    if not isinstance(out, SparseTensor):
+        return give(name, result.to(out.dtype), out)
+    dims = _pattern.sparse_dims(result), result.ndim - _pattern.sparse_dims(result)
+    _methods.check_resize(out, result.shape, *dims, may_shrink=True)
+    _methods.give_pattern(out, result.to(out.dtype))
+    return out
 
 
 def on_pattern(tensor: SparseTensor, gradient):
@@ -78,9 +148,9 @@ def on_pattern(tensor: SparseTensor, gradient):
     elements has the gradient of the sum. The result has this gradient at one of them, or in a trace
     in equal parts at all of them.
     """
-    if _operators.is_coalesced(tensor) and not tensor._coalesced:
+    if _elements.is_coalesced(tensor) and not tensor._coalesced:
         # no other element changes the function
-        return _operators.like_or_nothing(tensor, gradient)
+        return _elements.like_or_nothing(tensor, gradient)
     known = None if tensor._coalesced else _pattern.known(tensor)
     if tensor._coalesced:
         is_followed = gradient.requires_grad or has_tangent(gradient)
@@ -88,14 +158,24 @@ def on_pattern(tensor: SparseTensor, gradient):
         return sparse(shown, tensor._indices_held, tensor._sizes, True)
     if known is None:
         kept, first, _, present = _pattern.traced_distinct(tensor)
-        values = _operators.at_present(ops._coo_ungroup(gradient, first), present)
+        values = _elements.at_present(ops._coo_ungroup(gradient, first), present)
         return sparse(values, kept, tensor._sizes, Padding(present, True))
     kept, first, _ = _pattern.distinct(known, _pattern.sparse_sizes(tensor))
     values = ops._coo_ungroup(gradient, _pattern.as_indices(first))
     return sparse(values, _pattern.as_indices(kept), tensor._sizes, True)
 
 
-without_padding = _operators.without_padding
+def with_values(tensor: SparseTensor, values: Tensor) -> SparseTensor:
+    """Other values, which may be a leaf, at the indices of a tensor."""
+    return _elements.like(tensor, ops._coo_tensor(values))
+
+
+def merged_values(tensor: SparseTensor) -> Tensor:
+    """The values of a tensor, those at equal indices added."""
+    return values_of(_elements.merged(tensor))
+
+
+without_padding, all_elements = _elements.without_padding, _elements.all_elements
 
 
 def drop_padding(tensor: SparseTensor):
@@ -114,4 +194,4 @@ def at_pattern(tensor: SparseTensor, gradient):
         return ops._coo_mask(gradient, tensor._indices_held)
     if _pattern.is_same(tensor, gradient) and gradient._coalesced:
         return values_of(gradient)
-    return _operators.elements_at(gradient, tensor)
+    return _elements.elements_at(gradient, tensor)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
-from ..core.device import device_of, sparse_coo
+from ..core.device import device_of, preserve_format, sparse_coo
 from ..core.tracebacks import shows_users_frames
 from ..frontend.printing import arrays as printing
 from ..frontend.to import CONVERSIONS
@@ -34,6 +34,7 @@ from ..tape.tensor import (
     is_concrete,
     is_tracked,
     known_counter,
+    known_leaf_state,
     name_of_node,
     node_or_mark,
     restore_state,
@@ -41,7 +42,7 @@ from ..tape.tensor import (
     set_tracked,
     state_of,
 )
-from . import _operators, _pattern
+from . import _elements, _pattern, _products, _shapes, _types
 
 
 def _needs_sparse(name: str, tensor: Tensor, layout="sparse coordinate tensor layout"):
@@ -100,15 +101,15 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor in layout `strided`; a dense tensor itself.
 
-    dtype: converts, unless it is None. masked_grad: the gradient of a sparse tensor lies on its
-    pattern, so False raises NotImplementedError. Elements at equal indices are added.
+    dtype: converts a dense tensor, unless it is None. masked_grad: without effect, since the
+    gradient of a sparse tensor always lies on its pattern. Elements at equal indices are added.
 
     >>> jaxgrad.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)).to_dense()
     tensor([0., 5., 0.])
     """
-    if masked_grad is False:
-        raise NotImplementedError("to_dense: gradients of sparse tensors lie on their patterns")
-    dense = _operators.to_dense(self) if is_sparse(self) else self
+    if dtype is not None and is_sparse(self):
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    dense = _elements.to_dense(self) if is_sparse(self) else self
     return dense if dtype is None else dense.to(dtype)
 
 
@@ -123,7 +124,7 @@ def coalesce(self: Tensor) -> Tensor:
     tensor([5.])
     """
     _needs_sparse("coalesce", self)
-    return _operators.merged(self)
+    return _elements.merged(self)
 
 
 @shows_users_frames
@@ -136,7 +137,7 @@ def is_coalesced(self: Tensor) -> bool:
     True
     """
     _needs_sparse("is_coalesced", self)
-    return _operators.is_coalesced(self)
+    return _elements.is_coalesced(self)
 
 
 @shows_users_frames
@@ -172,8 +173,8 @@ def values(self: Tensor) -> Tensor:
 
 
 def _needs_coalesced(name, tensor) -> SparseTensor:
-    if _operators.is_coalesced(tensor):
-        return _operators.counted(tensor, f"{name}()")
+    if _elements.is_coalesced(tensor):
+        return _elements.counted(tensor, f"{name}()")
     raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
@@ -181,21 +182,21 @@ def _needs_coalesced(name, tensor) -> SparseTensor:
 def _indices(self: Tensor) -> Tensor:
     """Return the indices of a sparse tensor, also of one that is not coalesced."""
     _needs_layout("_indices", self)
-    return _operators.counted(self, "_indices()")._indices_held.detach()
+    return _elements.counted(self, "_indices()")._indices_held.detach()
 
 
 @shows_users_frames
 def _values(self: Tensor) -> Tensor:
     """Return the values of a sparse tensor without their history, on its memory."""
     _needs_layout("_values", self)
-    return detached(_operators.counted(self, "_values()"))
+    return detached(_elements.counted(self, "_values()"))
 
 
 @shows_users_frames
 def _nnz(self: Tensor) -> int:
     """Return the number of elements that a sparse tensor stores."""
     _needs_layout("_nnz", self)
-    return _pattern.nnz(_operators.counted(self, "_nnz()"))
+    return _pattern.nnz(_elements.counted(self, "_nnz()"))
 
 
 def _needs_layout(name, tensor):
@@ -226,6 +227,9 @@ def dense_dim(self: Tensor) -> int:
     return self.ndim - sparse_dim(self)
 
 
+_dimI, _dimV = sparse_dim, dense_dim
+
+
 @shows_users_frames
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of a tensor at the indices of a sparse one.
@@ -243,47 +247,119 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self.shape)} but mask has size {list(mask.shape)}"
         )
-    mask = _operators.merged(mask)
+    if is_sparse(self) and _pattern.sparse_dims(self) != _pattern.sparse_dims(mask):
+        raise RuntimeError(
+            "sparse_mask(): the number of sparse dimensions in `self` should match that of the "
+            f"`mask`. Got {_pattern.sparse_dims(self)} and {_pattern.sparse_dims(mask)}"
+        )
     if is_sparse(self):
-        elements = _operators.elements_at(self, mask)
+        elements = _elements.elements_at(self, mask)
     else:
         elements = ops._coo_mask(self, mask._indices_held)
-    return _operators.like_or_nothing(mask, elements)
+    return _elements.like_or_nothing(mask, elements)
 
 
 # ---- of sparse tensors, in place of those of dense ones
 
 
-def replace(target: SparseTensor, source: SparseTensor):
-    """Give a sparse tensor the elements of another one of its shape."""
+def replace(target: SparseTensor, source: SparseTensor, on_memory: bool = False):
+    """Give a sparse tensor the elements of another one of its shape.
+
+    on_memory: whether the write shows in tensors that share the memory of the target.
+    """
     is_recorded = current_mode.get() is RECORD
     if is_recorded and is_tracked(target) and not is_tracked(source):
         raise NotImplementedError(
             "a constant is written into a sparse tensor that requires grad: write in no_grad()"
         )
-    if source._indices_held is target._indices_held:
+    why = _unchangeable(target, is_recorded)
+    if source._indices_held is target._indices_held and (on_memory or why):
         assign(target, values_of(source), is_recorded)
         return
+    if why:
+        raise RuntimeError(f"a write in place changes the pattern of a sparse tensor {why}")
+    give_pattern(target, source)
+
+
+def _unchangeable(target: SparseTensor, is_recorded: bool) -> str | None:
+    """Why the pattern of a tensor cannot change, or None."""
     if target._is_grad:
-        why = "of a .grad: assign the new gradient to .grad"
-    elif is_tracked(target) and not is_recorded:
-        why = "that requires grad, and its gradients lie on it: make a new tensor"
-    elif interception.read is not None or has_tangent(target):
-        why = "in a trace, or of one with a tangent: use the operator that returns a new tensor"
-    else:
-        give_pattern(target, source)
-        return
-    raise RuntimeError(f"a write in place changes the pattern of a sparse tensor {why}")
+        return "of a .grad: assign the new gradient to .grad"
+    if is_tracked(target) and not is_recorded and _has_uses(target):
+        return "that requires grad, and its gradients lie on it: make a new tensor"
+    if interception.read is not None or has_tangent(target):
+        return "in a trace, or of one with a tangent: use the operator that returns a new tensor"
+    return None
+
+
+def _has_uses(target: SparseTensor) -> bool:
+    """Whether a graph or a gradient knows the pattern of a tensor that requires grad."""
+    state = known_leaf_state(target)
+    is_used = state is not None and (state.grad is not None or state.node() is not None)
+    return is_used or node_or_mark(target) is not None
 
 
 def give_pattern(target: SparseTensor, source: SparseTensor):
-    """Give a sparse tensor the indices, the values and the history of another one."""
+    """Give a sparse tensor the indices, the values, the sizes and the history of another one; a
+    leaf that requires grad stays one.
+    """
     current(source)
-    counter = known_counter(target)
+    counter, stays_leaf = known_counter(target), is_tracked(target) and not is_tracked(source)
     restore_state(target, state_of(source))
     target._indices_held, target._coalesced = source._indices_held, source._coalesced
+    target._sizes = source._sizes
+    if stays_leaf:
+        set_tracked(target, True)
     if counter is not None:
         counter.count()
+
+
+def check_resize(self: SparseTensor, size, sparse_dim: int, dense_dim: int, may_shrink=False):
+    """Raise RuntimeError if a tensor with elements cannot get other sizes."""
+    if len(size) != sparse_dim + dense_dim:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+            f"sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+        )
+    count = _pattern.sparse_dims(self)
+    if not _pattern.nnz(self):
+        return
+    for what, before, after in (
+        ("sparse", count, sparse_dim),
+        ("dense", self.ndim - count, dense_dim),
+    ):
+        if before != after:
+            raise RuntimeError(
+                f"changing the number of {what} dimensions (from {before} to {after}) on a "
+                "non-empty sparse tensor is not supported."
+            )
+    pairs = list(zip(self._sizes, size, strict=True))
+    for what, part in (("sparse", pairs[:count]), ("dense", pairs[count:])):
+        if not may_shrink and any(after < before for before, after in part):
+            raise RuntimeError(
+                f"shrinking the size of {what} dimensions (from "
+                f"{[before for before, _ in part]} to {[after for _, after in part]}) on a "
+                "non-empty sparse tensor is not supported."
+            )
+
+
+def _resized(self: SparseTensor, size, sparse_dim: int) -> SparseTensor:
+    """A tensor of other sizes with the same elements, if it has some; dense parts grow by zeros."""
+    values, indices = values_of(self), self._indices_held
+    inner = tuple(size[sparse_dim:])
+    if not _pattern.nnz(self):
+        values = values.detach().new_zeros(0, *inner)
+        indices = _pattern.as_indices(np.zeros((sparse_dim, 0), np.int64))
+    elif values.shape[1:] != inner:
+        larger = values.detach().new_zeros(values.shape[0], *inner)
+        larger[tuple(map(slice, values.shape))] = values
+        values = larger
+    return sparse(values, indices, size, self._coalesced)
+
+
+def _without_elements(self: SparseTensor, size, sparse_dim: int) -> SparseTensor:
+    values = values_of(self).detach().new_zeros(0, *size[sparse_dim:])
+    return sparse(values, _pattern.as_indices(np.zeros((sparse_dim, 0), np.int64)), size, True)
 
 
 class SparseMethods:
@@ -291,16 +367,23 @@ class SparseMethods:
 
     __hash__ = object.__hash__
     device = property(lambda self: device_of(held(current(self))))
-    data = property(lambda self: _operators.detach(self))
-    T = property(lambda self: _operators.permute(self, range(self.ndim)[::-1]))
-    mT = property(lambda self: _operators.transpose(self, -2, -1))
+    T = property(lambda self: _shapes.permute(self, range(self.ndim)[::-1]))
+    mT = property(lambda self: _shapes.transpose(self, -2, -1))
+    mH = property(lambda self: ops.conj(_shapes.transpose(self, -2, -1)))
+    H = property(lambda self: ops.conj(_shapes.t(self)))
+    real = property(lambda self: _elements.elementwise("real", self) if self.is_complex() else self)
+    imag = property(lambda self: _elements.elementwise("imag", self))
+    is_sparse_csr = is_nested = property(lambda self: False)
 
+    @shows_users_frames
     def clone(self, *, memory_format=None):
-        return _operators.elementwise("clone", self)
+        if memory_format is not None:
+            raise RuntimeError(f"unsupported memory format option {memory_format}")
+        return _elements.elementwise("clone", self)
 
     @shows_users_frames
     def detach(self):
-        return _operators.detach(self)
+        return _elements.detach(self)
 
     @shows_users_frames
     def detach_(self):
@@ -312,12 +395,19 @@ class SparseMethods:
     @shows_users_frames
     def to(self, *args, **kwargs):
         source = values_of(self)
+        if kwargs.get("memory_format", preserve_format) not in (None, preserve_format):
+            raise RuntimeError(
+                "to(options): COO only supports memory format Preserve, but got "
+                f"{kwargs.pop('memory_format')} instead."
+            )
+        if args and is_sparse(args[0]):
+            args = (args[0].device, args[0].dtype, *args[1:])
         values = source.to(*args, **kwargs)
         if values.is_meta != source.is_meta:
             raise NotImplementedError(
                 "to(): a sparse tensor moves to the device meta in no version yet: to_dense() first"
             )
-        return self if values is source else _operators.like(self, values)
+        return self if values is source else _elements.like(self, values)
 
     @shows_users_frames
     def requires_grad_(self, requires_grad: bool = True):
@@ -334,23 +424,125 @@ class SparseMethods:
             return HookMethods.register_hook(self, hook)
         return HookMethods.register_hook(self, on_values)
 
+    @property
+    def data(self):
+        """The tensor without its history, on the same memory."""
+        return _elements.detach(self)
+
+    @data.setter
+    def data(self, source):
+        if not is_sparse(source) or source.layout is not self.layout:
+            raise RuntimeError(
+                "set_data: a sparse tensor takes the data of a tensor of its layout, not of layout "
+                f"{getattr(source, 'layout', type(source).__name__)}"
+            )
+        self._set_pattern("data=", source.detach())
+
+    def _set_pattern(self, name, source):
+        """Give the tensor other elements and sizes."""
+        why = _unchangeable(self, current_mode.get() is RECORD and is_tracked(source))
+        if why:
+            raise RuntimeError(f"{name} changes the pattern of a sparse tensor {why}")
+        give_pattern(self, source)
+        return self
+
     @shows_users_frames
     def sparse_resize_(self, size, sparse_dim, dense_dim):
-        raise NotImplementedError("sparse_resize_: sparse tensors keep their sizes in jaxgrad")
+        """Give the tensor other sizes: it keeps its elements, whose numbers of dimensions must be
+        the same.
+        """
+        check_resize(self, size, sparse_dim, dense_dim)
+        return self._set_pattern("sparse_resize_", _resized(self.detach(), size, sparse_dim))
+
+    @shows_users_frames
+    def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
+        """Give the tensor other sizes and numbers of dimensions, and no elements."""
+        if len(size) != sparse_dim + dense_dim:
+            check_resize(self, size, sparse_dim, dense_dim)
+        return self._set_pattern("sparse_resize_", _without_elements(self, size, sparse_dim))
 
     @shows_users_frames
     def resize_as_sparse_(self, other):
-        raise NotImplementedError("resize_as_sparse_: sparse tensors keep their sizes in jaxgrad")
+        """Give the tensor the sizes of another sparse one; it keeps its elements."""
+        _needs_layout("resize_as_sparse_", other)
+        count = _pattern.sparse_dims(other)
+        return self.sparse_resize_(tuple(other._sizes), count, other.ndim - count)
+
+    resize_as_ = resize_as_sparse_
+
+    @shows_users_frames
+    def _coalesced_(self, coalesced):
+        """Set whether the indices count as sorted and distinct, which is not checked."""
+        self._coalesced = bool(coalesced)
+        return self
+
+    @shows_users_frames
+    def t_(self):
+        return self._set_pattern("t_", _shapes.t(self))
+
+    @shows_users_frames
+    def transpose_(self, dim0, dim1):
+        return self._set_pattern("transpose_", _shapes.transpose(self, dim0, dim1))
+
+    swapaxes_ = swapdims_ = transpose_
+
+    @shows_users_frames
+    def narrow_copy(self, dim, start, length):
+        return _shapes.narrow_copy(self, dim, start, length)
+
+    @shows_users_frames
+    def smm(self, mat):
+        return _products.smm(self, mat)
+
+    @shows_users_frames
+    def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
+        return _products.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+    saddmm = sspaddmm
+
+    def type(self, dtype=None, non_blocking=False):
+        if dtype is None:
+            return f"torch.sparse.{self.dtype.scalar_type}Tensor"
+        if isinstance(dtype, str) and dtype.startswith("torch.sparse."):
+            dtype = _types.TYPES[dtype.removeprefix("torch.sparse.")]
+        return self.to(dtype.dtype if isinstance(dtype, _types.SparseType) else dtype)
+
+    @shows_users_frames
+    def new(self, *arguments, device=None):
+        return _types.TYPES[f"{self.dtype.scalar_type}Tensor"](*arguments, device=device)
+
+    def stride(self, dim=None):
+        return (0,) * self.ndim if dim is None else 0
+
+    def storage_offset(self):
+        return 0
+
+    def data_ptr(self):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = data_ptr
+
+    def is_conj(self):
+        return False
+
+    is_neg = is_pinned = is_conj
+
+    def __setitem__(self, index, value):
+        raise TypeError("Cannot assign to a sparse tensor")
 
     @shows_users_frames
     def copy_(self, src, non_blocking=False):
-        permit("copy_", self, self.requires_grad or src.requires_grad)
-        replace(self, _operators.copy(self, src))
+        permit("copy_", self, self.requires_grad or getattr(src, "requires_grad", False))
+        replace(self, _elements.copy(self, src))
         return self
 
     @shows_users_frames
     def zero_(self):
-        self._values().zero_()
+        permit("zero_", self, self.requires_grad)
+        if _unchangeable(self, False) or self.grad_fn is not None:
+            self._values().zero_()
+        else:
+            give_pattern(self, _elements.zero(self))
         return self
 
     def is_contiguous(self, memory_format=None):
@@ -369,21 +561,19 @@ class SparseMethods:
     def __bool__(self):
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(_operators.to_dense(self))
+        return bool(_elements.to_dense(self))
 
     @shows_users_frames
     def __iter__(self):
-        return iter(_operators.unbind(self))
+        return iter(_shapes.unbind(self))
 
     @shows_users_frames
     def __getitem__(self, index):
-        if not isinstance(index, int) or isinstance(index, bool):
-            _refused("__getitem__")(self)
-        return _operators.select(self, 0, index)
+        return _shapes.index(self, index)
 
     @shows_users_frames
     def select(self, dim, index):
-        return _operators.select(self, dim, index)
+        return _shapes.select(self, dim, index)
 
     @shows_users_frames
     def item(self):
@@ -391,7 +581,7 @@ class SparseMethods:
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
             )
-        return _operators.to_dense(self.detach()).item()
+        return _elements.to_dense(self.detach()).item()
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
@@ -399,14 +589,19 @@ class SparseMethods:
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment."
             )
-        clone = _operators.like(self, ops.clone(values_of(self).detach()))
+        clone = _elements.like(self, ops.clone(values_of(self).detach()))
         memo[id(self)] = clone.requires_grad_(self.requires_grad)
         if self.grad is not None:
             clone.grad = self.grad.detach()
         return clone
 
     def __copy__(self):
-        return _operators.like(self, values_of(self))
+        return _elements.like(self, values_of(self))
+
+    def __reduce_ex__(self, protocol):
+        part = self.detach()
+        parts = part._indices(), part._values(), tuple(self._sizes), self.is_coalesced()
+        return _rebuilt, (*parts, self.requires_grad)
 
     def __repr__(self):
         if not (is_concrete(values_of(self)) and is_concrete(self._indices_held)):
@@ -431,6 +626,13 @@ class SparseMethods:
 for _name, _dtype in CONVERSIONS.items():
     setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))
 
+
+def _rebuilt(indices, values, size, is_coalesced, requires_grad):
+    """A sparse tensor of what was pickled."""
+    tensor = sparse(values, indices, size, is_coalesced)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
 # methods of dense tensors that hold for sparse ones: they read neither the array nor the strides
 KEPT = frozenset(
     [
@@ -442,6 +644,9 @@ KEPT = frozenset(
         "element_size",
         "itemsize",
         "is_floating_point",
+        *("new_zeros", "new_empty", "new_ones", "new_full", "new_tensor", "is_quantized", "is_xpu"),
+        *("is_ipu", "is_maia", "is_mkldnn", "is_mps", "is_mtia", "is_vulkan", "is_xla"),
+        *("__float__", "__int__", "__complex__", "__index__", "cuda"),
         "is_complex",
         "is_signed",
         "is_inference",
@@ -454,7 +659,6 @@ KEPT = frozenset(
         "is_cuda",
         "is_meta",
         "get_device",
-        "type",
         "is_leaf",
         "layout",
         "is_sparse",

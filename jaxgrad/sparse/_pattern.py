@@ -164,6 +164,16 @@ def is_same(one: SparseTensor, other: SparseTensor) -> bool:
     return first is not None and second is not None and np.array_equal(first, second)
 
 
+def members(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers from `begin` to `end` of each of several ranges, one range after another, and for
+    each number the position of its range.
+    """
+    count = end - begin
+    position = np.repeat(np.arange(len(begin)), count)
+    offset = np.arange(len(position)) - np.repeat(np.cumsum(count) - count, count)
+    return begin[position] + offset, position
+
+
 def nnz(tensor: SparseTensor) -> int:
     """The number of elements that are stored."""
     return tensor._indices_held.shape[1]

@@ -292,8 +292,6 @@ def test_what_would_lose_a_gradient_is_refused():
         x.add_(jaxgrad.ones(2, 3, dtype=jaxgrad.float64).to_sparse())
     with pytest.raises(RuntimeError, match="sparse"):
         x.grad = jaxgrad.ones(2, 3, dtype=jaxgrad.float64)
-    with pytest.raises(NotImplementedError, match="patterns"):
-        x.to_dense(masked_grad=False)
     x.grad.mul_(3)
     assert x.grad.values().tolist() == [3, 3, 3]
     x.grad.zero_()

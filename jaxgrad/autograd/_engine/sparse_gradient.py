@@ -105,7 +105,8 @@ def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
         grad = gradient
     else:
         grad = total(run, before, gradient)
-        grad = grad if isinstance(grad, Tensor) else wrap(grad, abstract_value(before))
+        shown = abstract_value(leaf if is_sparse(before) else before)
+        grad = grad if isinstance(grad, Tensor) else wrap(grad, shown)
     if before is None or run.create_graph or is_sparse(before):
         known_leaf_state(leaf).grad = grad
         return

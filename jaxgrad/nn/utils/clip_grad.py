@@ -14,6 +14,7 @@ from ...autograd.grad_mode import no_grad
 from ...frontend.factories import zeros
 from ...frontend.jax_interop import own_operator
 from ...names.missing import missing_in
+from ...tape.sparse_tensor import implementation, is_sparse
 from ...tape.tensor import Tensor, is_traced
 
 
@@ -56,7 +57,8 @@ def get_total_norm(
 ) -> Tensor:
     """Return the p-norm of tensors taken as one vector, a tensor without dimensions; 0 for none.
 
-    tensors: one tensor or an iterable, floating-point or complex dtypes. norm_type: p, a number or
+    tensors: one tensor or an iterable, floating-point or complex dtypes; the elements of a sparse
+    one count where they are stored. norm_type: p, a number or
     `inf`. foreach: accepted, without effect. error_if_nonfinite: raise RuntimeError if the norm is
     infinite or NaN; it needs the value of the norm, so it also raises under `jaxgrad.jit`.
 
@@ -66,6 +68,7 @@ def get_total_norm(
     tensors, norm_type = _as_list(tensors), float(norm_type)
     if not tensors:
         return zeros(())
+    tensors = [implementation().merged_values(t) if is_sparse(t) else t for t in tensors]
     total = _total_norm(tensors, norm_type)
     if error_if_nonfinite:
         _check_finite(total, norm_type)

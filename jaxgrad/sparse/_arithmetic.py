@@ -1,0 +1,179 @@
+"""Sums, products, quotients and powers of sparse tensors.
+
+Each node has the name of the operator, as in PyTorch. Only outside of a trace does a pattern
+change; in a trace a sum keeps the elements of both operands.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from .. import ops
+from ..core import promotion
+from ..tape.sparse_tensor import Padding, is_sparse, sparse, values_of
+from ..tape.tensor import Tensor
+from . import _pattern
+from ._elements import (
+    check_same_size,
+    elementwise,
+    is_coalesced,
+    joined_padding,
+    like,
+    like_or_nothing,
+    merged,
+    ndim_of,
+    padded,
+    sums_at,
+    to_dense,
+)
+from ._pattern import known, needed, nnz, sparse_sizes
+
+
+def add(self, other, *, alpha=1, name="add"):
+    """`self + alpha * other` for two sparse tensors, or a dense and a sparse one."""
+    if not is_sparse(self):
+        return _add_to_dense(self, other, alpha if name == "add" else -alpha)
+    if not is_sparse(other):
+        raise RuntimeError(
+            f"{name}(sparse, dense) is not supported. Use {name}(dense, sparse) instead."
+        )
+    check_same_size(name, self, other)
+    dtype = promotion.promote_types(self.dtype, other.dtype)
+    one, two = (values_of(operand).to(dtype) for operand in (self, other))
+    if _pattern.is_same(self, other):
+        total = getattr(ops, name)(one, two, alpha=alpha)
+        return sparse(total, self._indices_held, self._sizes, _united(self, other))
+    operator = ops._coo_add if name == "add" else ops._coo_sub
+    are_merged = all(map(is_coalesced, (self, other)))
+    if not are_merged or any(known(operand) is None for operand in (self, other)):
+        joined = ops.cat([self._indices_held, other._indices_held], 1)
+        padding = joined_padding([self, other])
+        result = sparse(operator(one, two, None, 0, alpha), joined, self._sizes, padding)
+        return merged(result) if are_merged else result
+    patterns = known(self), known(other)
+    kept, _, inverse = _pattern.distinct(np.concatenate(patterns, 1), sparse_sizes(self))
+    values = operator(one, two, _pattern.as_indices(inverse), kept.shape[1], alpha)
+    return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def sub(self, other, *, alpha=1):
+    """`self - alpha * other` for two sparse tensors, or a dense and a sparse one."""
+    return add(self, other, alpha=alpha, name="sub")
+
+
+def _united(self, other):
+    """The `is_coalesced` or `Padding` of the sum of two tensors with the same indices."""
+    if self._coalesced is other._coalesced:
+        return self._coalesced
+    if not any(map(_pattern.has_padding, (self, other))):
+        return self._coalesced and other._coalesced
+    present = _pattern.present(self) | _pattern.present(other)
+    return Padding(present, all(map(is_coalesced, (self, other))))
+
+
+def _add_to_dense(self, other, alpha):
+    if not isinstance(self, Tensor) or self.shape != other.shape:
+        shape = list(getattr(self, "shape", ()))
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {shape} while "
+            f"other has size {list(other.shape)}: a sparse tensor never broadcasts"
+        )
+    dtype = promotion.promote_types(self.dtype, other.dtype)
+    values = values_of(other).to(dtype)
+    return ops._coo_add_to(self.to(dtype), values, other._indices_held, alpha)
+
+
+def rsub(self, other, alpha=1):
+    """`other - alpha * self`."""
+    return sub(other, self, alpha=alpha)
+
+
+def mul(self, other):
+    """The product of each element with a number, or with the element of another tensor."""
+    if not is_sparse(self):
+        self, other = other, self
+    if is_sparse(self) and is_sparse(other) and 0 in (self.ndim, other.ndim):
+        self, other = (other, self) if self.ndim == 0 else (self, other)
+        other = to_dense(other)
+    if isinstance(other, numbers.Number) or (not is_sparse(other) and not ndim_of(other)):
+        return like_or_nothing(self, ops.mul(values_of(self), other))
+    if not is_sparse(other):
+        at_indices = ops._coo_mask(_in_shape("mul", self, other), self._indices_held)
+        return like_or_nothing(self, ops.mul(values_of(self), at_indices))
+    check_same_size("mul", self, other)
+    is_one = self is other
+    self = merged(self)
+    other = self if is_one else merged(other)
+    if _pattern.is_same(self, other) and self._coalesced is other._coalesced:
+        return like(self, ops.mul(values_of(self), values_of(other)))
+    if not all(map(_pattern.is_known, (self, other))):
+        return _traced_product(self, other)
+    indices = needed(self, "mul of sparse tensors")
+    places = _pattern.positions(other, indices)
+    common = np.flatnonzero(places < nnz(other))
+    one = ops._coo_ungroup(values_of(self), _pattern.as_indices(common))
+    two = ops._coo_ungroup(values_of(other), _pattern.as_indices(places[common]))
+    return sparse(ops.mul(one, two), _pattern.as_indices(indices[:, common]), self._sizes, True)
+
+
+def _traced_product(self, other):
+    """The product of the elements at common indices, where these are not known."""
+    here, there = _pattern.present(self), _pattern.present(other)
+    there = sums_at(other, there.to(self._indices_held.dtype), self) > 0
+    values = ops.mul(values_of(self), sums_at(other, values_of(other), self))
+    return padded(self, values, here & there)
+
+
+def div(self, other, *, rounding_mode=None):
+    """The quotient of each element and a number."""
+    _check_divisor("division", self, other)
+    if rounding_mode is None:
+        return like_or_nothing(self, ops.div(values_of(self), other))
+    self = merged(self)
+    return like_or_nothing(self, ops.div(values_of(self), other, rounding_mode=rounding_mode))
+
+
+def floor_divide(self, other):
+    """The quotient of each element and a number, rounded down."""
+    _check_divisor("floor division", self, other)
+    self = merged(self)
+    return like_or_nothing(self, ops.floor_divide(values_of(self), other))
+
+
+def _check_divisor(what, self, other):
+    is_number = isinstance(other, numbers.Number) or (not is_sparse(other) and not ndim_of(other))
+    if not is_sparse(self) or not is_number:
+        raise RuntimeError(
+            f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(getattr(other, 'shape', ()))} for divisor)"
+        )
+
+
+def pow(self, exponent):
+    """The power of each element with a positive number as exponent."""
+    if not is_sparse(self) or not isinstance(exponent, numbers.Number):
+        raise NotImplementedError(
+            "Could not run 'aten::pow.Tensor_Tensor' with arguments from the 'SparseCPU' backend: "
+            "a sparse tensor takes a number as exponent"
+        )
+    if not exponent > 0:
+        raise RuntimeError(
+            f"pow: a sparse tensor takes a positive exponent, not {exponent}: 0 ** {exponent} is "
+            "not 0"
+        )
+    return elementwise("pow", self, exponent)
+
+
+def _in_shape(name, self, other) -> Tensor:
+    """A dense operand, broadcast to the shape of a sparse one, which never broadcasts."""
+    is_tensor = isinstance(other, Tensor) and other.ndim <= self.ndim
+    sizes = self._sizes[self.ndim - other.ndim :] if is_tensor else ()
+    if not is_tensor or any(a not in (1, b) for a, b in zip(other.shape, sizes, strict=True)):
+        shape = list(getattr(other, "shape", ()))
+        raise RuntimeError(
+            f"{name}: a sparse tensor of shape {list(self.shape)} needs an operand that broadcasts "
+            f"to that shape, not one of shape {shape}: expand is unsupported for Sparse tensors"
+        )
+    return other if other.shape == self.shape else ops.expand(other, tuple(self._sizes))

@@ -1,0 +1,103 @@
+"""Operators on sparse tensors under their names in early PyTorch, with its arguments."""
+
+from __future__ import annotations
+
+from ..core.tracebacks import shows_users_frames
+from ..tape.tensor import Tensor
+from . import _methods, _products, _reductions
+from ._construction import sparse_coo_tensor
+
+
+@shows_users_frames
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of a sparse and a dense matrix, with the rows that the sparse one has.
+
+    mat1: (n, m), sparse; mat2: (m, p), dense, of the same dtype. Returns a tensor (n, p) with one
+    sparse dimension. Raises RuntimeError for other layouts, shapes and dtypes.
+
+    >>> jaxgrad.hspmm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1)).sparse_dim()
+    1
+    """
+    return _products.hspmm(mat1, mat2)
+
+
+hsmm = hspmm
+
+
+@shows_users_frames
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """Return the product of a sparse and a dense matrix as a sparse matrix.
+
+    input: (n, m), sparse; mat: (m, p), dense, of the same dtype. Raises RuntimeError for other
+    layouts, shapes and dtypes.
+
+    >>> jaxgrad.smm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1)).layout
+    torch.sparse_coo
+    """
+    return _products.smm(input, mat)
+
+
+@shows_users_frames
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
+    """Return `beta * input + alpha * (mat1 @ mat2)` as a sparse matrix.
+
+    input: (n, p), sparse; mat1: (n, m), sparse; mat2: (m, p), dense; all of one dtype. Raises
+    RuntimeError for other layouts, shapes and dtypes.
+
+    >>> sparse = jaxgrad.eye(2).to_sparse()
+    >>> jaxgrad.sspaddmm(sparse, sparse, jaxgrad.ones(2, 2)).to_dense()
+    tensor([[2., 1.],
+            [1., 2.]])
+    """
+    return _products.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+saddmm = sspaddmm
+
+
+@shows_users_frames
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of a sparse and a dense matrix, as `torch.mm`.
+
+    >>> jaxgrad.dsmm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return input.mm(mat2)
+
+
+spmm = dsmm
+
+
+@shows_users_frames
+def _sparse_coo_tensor_with_dims_and_tensors(
+    sparse_dim: int, dense_dim: int, size, indices, values, options=None
+) -> Tensor:
+    """A sparse tensor of the given numbers of dimensions; see `sparse_coo_tensor`.
+
+    options: a dict of its keyword arguments.
+    """
+    if len(size) != sparse_dim + dense_dim or indices.shape[0] != sparse_dim:
+        raise RuntimeError(
+            f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({dense_dim}), "
+            f"but got {len(size)}"
+        )
+    return sparse_coo_tensor(indices, values, size, **(options or {}))
+
+
+@shows_users_frames
+def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
+    """`beta * self + alpha * (sparse @ dense)`; see `jaxgrad.sparse.addmm`."""
+    operator = "_coo_sparse_addmm"
+    return _products.addmm(self, sparse, dense, beta=beta, alpha=alpha, operator=operator)
+
+
+@shows_users_frames
+def _sparse_sum(self, dim=None) -> Tensor:
+    """The sum over dimensions; see `jaxgrad.sparse.sum`."""
+    return _reductions.sum(self, dim)
+
+
+_indices, _values, indices = _methods._indices, _methods._values, _methods.indices
+values, coalesce, to_dense = _methods.values, _methods.coalesce, _methods.to_dense
+sparse_mask, _nnz = _methods.sparse_mask, _methods._nnz

@@ -1,0 +1,172 @@
+"""Products of sparse matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ops
+from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
+from ..tape.tensor import Tensor
+from . import _pattern
+from ._arithmetic import add, mul
+from ._elements import coalesce, ndim_of
+from ._pattern import needed, sparse_dims
+from ._shapes import t
+
+
+def check_matrix(name: str, self: SparseTensor, columns=None):
+    """Raise RuntimeError for a tensor that is no sparse matrix, or has other columns."""
+    if self.ndim != 2 or sparse_dims(self) != 2:
+        raise RuntimeError(
+            f"{name}: expected a sparse matrix, with 2 sparse dimensions, but got "
+            f"{sparse_dims(self)} sparse and {self.ndim - sparse_dims(self)} dense dimensions"
+        )
+    if columns is not None and self.shape[1] != columns[0]:
+        raise RuntimeError(
+            f"{name}: Expected dim 0 size {self.shape[1]}, got {columns[0]}: shapes "
+            f"{list(self.shape)} and {list(columns)} cannot be multiplied"
+        )
+
+
+def _check_operands(name, self, other, ndim=2):
+    if ndim_of(other) < min(ndim, 2):
+        raise IndexError(
+            f"{name}: Dimension out of range: expected a {ndim}-D tensor as operand, but got shape "
+            f"{list(other.shape)}"
+        )
+    if not isinstance(other, Tensor) or other.ndim != ndim:
+        shape = list(getattr(other, "shape", ()))
+        raise RuntimeError(f"{name}: expected a {ndim}-D tensor as operand, but got shape {shape}")
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"{name}: expected both operands to have the same dtype, but got {self.dtype} and "
+            f"{other.dtype}"
+        )
+
+
+def mm(self, mat2) -> Tensor:
+    """The product of two matrices, of which one or both are sparse."""
+    if not is_sparse(self):
+        return ops.t(mm(t(mat2), ops.t(self)))
+    _check_operands("mm", self, mat2)
+    check_matrix("mm", self, tuple(mat2.shape))
+    if is_sparse(mat2):
+        return _sparse_product(self, mat2)
+    return ops._coo_mm(values_of(self), self._indices_held, self.shape[0], mat2)
+
+
+def bmm(self, mat2) -> Tensor:
+    """The products of the matrices of a sparse and of a dense batch: that of a sparse matrix with
+    them as its blocks.
+    """
+    if not is_sparse(self) or is_sparse(mat2):
+        raise RuntimeError(
+            "bmm_sparse: Tensor 'mat2' must be dense, and the batch before it sparse"
+        )
+    _check_operands("bmm", self, mat2, 3)
+    if sparse_dims(self) != 3:
+        raise RuntimeError(
+            f"bmm_sparse: Tensor 'self' must have 3 sparse dims, but has {sparse_dims(self)}"
+        )
+    (count, rows, columns), inner = self.shape, mat2.shape[2]
+    if mat2.shape[:2] != (count, columns):
+        raise RuntimeError(
+            f"bmm_sparse: batches of shapes {list(self.shape)} and {list(mat2.shape)} cannot be "
+            "multiplied"
+        )
+    batch, row, column = ops.unbind(self._indices_held)
+    blocks = ops.stack([batch * rows + row, batch * columns + column])
+    joined = ops.reshape(mat2, (count * columns, inner))
+    product = ops._coo_mm(values_of(self), blocks, count * rows, joined)
+    return ops.reshape(product, (count, rows, inner))
+
+
+def hspmm(mat1, mat2) -> SparseTensor:
+    """The rows of a product that a sparse matrix has: a tensor with one sparse dimension."""
+    if not is_sparse(mat1) or is_sparse(mat2):
+        raise RuntimeError("hspmm: the first matrix must be sparse, the second one dense")
+    _check_operands("hspmm", mat1, mat2)
+    check_matrix("hspmm", mat1, tuple(mat2.shape))
+    row, column = needed(mat1, "hspmm")
+    kept, place = np.unique(row, return_inverse=True)
+    within = _pattern.as_indices(np.stack([place.reshape(-1), column]))
+    values = ops._coo_mm(values_of(mat1), within, len(kept), mat2)
+    return sparse(values, _pattern.as_indices(kept[None]), (mat1.shape[0], mat2.shape[1]), True)
+
+
+def smm(input, mat) -> SparseTensor:
+    """The product of a sparse and a dense matrix, as a sparse matrix."""
+    rows = hspmm(input, mat)
+    row, columns = needed(rows, "smm"), rows.shape[1]
+    indices = np.stack([np.repeat(row[0], columns), np.tile(np.arange(columns), row.shape[1])])
+    values = ops.reshape(values_of(rows), (-1,))
+    return sparse(values, _pattern.as_indices(indices), rows._sizes, True)
+
+
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1) -> SparseTensor:
+    """`beta * input + alpha * (mat1 @ mat2)` with a sparse `input` and a sparse `mat1`."""
+    if not is_sparse(input):
+        raise RuntimeError("sspaddmm: the tensor to which the product is added must be sparse")
+    product = smm(mat1, mat2)
+    return add(mul(input, beta), product, alpha=alpha)
+
+
+def _sparse_product(self, other):
+    check_matrix("mm", other)
+    self, other = coalesce(self), coalesce(other)
+    (row, middle), (first, column) = (
+        needed(operand, "mm of sparse matrices") for operand in (self, other)
+    )
+    begin, end = np.searchsorted(first, middle), np.searchsorted(first, middle, side="right")
+    right, left = _pattern.members(begin, end)
+    sizes = self.shape[0], other.shape[1]
+    kept, _, inverse = _pattern.distinct(np.stack([row[left], column[right]]), sizes)
+    pairs = [_pattern.as_indices(positions) for positions in (left, right, inverse)]
+    values = ops._coo_matmul(values_of(self), values_of(other), *pairs, kept.shape[1])
+    return sparse(values, _pattern.as_indices(kept), sizes, True)
+
+
+def mv(self, vec) -> Tensor:
+    """The product of a sparse matrix and a vector."""
+    if not is_sparse(self) or is_sparse(vec):
+        raise RuntimeError("mv: the matrix may be sparse, the vector not")
+    _check_operands("mv", self, vec, 1)
+    check_matrix("mv", self)
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"mv: size mismatch, got {self.shape[0]}x{self.shape[1]} and {vec.shape[0]}"
+        )
+    return ops._coo_mv(values_of(self), self._indices_held, self.shape[0], vec)
+
+
+def matmul(self, other) -> Tensor:
+    """The product of a sparse matrix with a dense or sparse matrix or a vector."""
+    if not ndim_of(self) or not ndim_of(other):
+        raise RuntimeError("both arguments to matmul need to be at least 1D")
+    if is_sparse(self) and ndim_of(other) == 1 and isinstance(other, Tensor):
+        return mv(self, other)
+    if ndim_of(self) == ndim_of(other) == 3:
+        return bmm(self, other)
+    if not is_sparse(self) and ndim_of(self) == 1 and isinstance(self, Tensor):
+        return mv(t(other), self)
+    return mm(self, other)
+
+
+def linear(input, weight, bias=None) -> Tensor:
+    """`input @ weight.t() + bias` with a sparse weight."""
+    product = mm(input, t(weight) if is_sparse(weight) else ops.t(weight))
+    return product if bias is None else product + bias
+
+
+def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor:
+    """`beta * self + alpha * (mat1 @ mat2)` with a sparse `mat1`."""
+    if is_sparse(self) or is_sparse(mat2) or not is_sparse(mat1):
+        raise RuntimeError(
+            "addmm_sparse_dense: expected a strided result and a strided mat2, with a sparse mat1: "
+            "only mat1 may be sparse"
+        )
+    _check_operands("addmm", mat1, mat2)
+    check_matrix("addmm", mat1, tuple(mat2.shape))
+    return getattr(ops, operator)(
+        self, values_of(mat1), mat1._indices_held, mat1.shape[0], mat2, beta=beta, alpha=alpha
+    )
