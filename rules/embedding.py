@@ -12,7 +12,6 @@ from jax import lax
 from jaxgrad.rules import norm as norms
 
 from jaxgrad.core import dtypes, promotion
-from jaxgrad.core.dtypes import INTEGRAL
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -297,7 +296,7 @@ def embedding_bag_per_sample_weights_backward(grad, weight, indices, offset2bag)
 
 
 def one_hot(self, num_classes):
-    if dtypes.from_numpy(self.dtype).category != INTEGRAL:
+    if not promotion.is_long(self.dtype):
         kind = dtypes.from_numpy(self.dtype).scalar_type
         raise RuntimeError(
             f"one_hot is only applicable to index tensor of type LongTensor, got {kind}"

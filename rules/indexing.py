@@ -366,7 +366,10 @@ def scatter_src_backward(grad, dim, index, sizes):
 
 def take(self, index):
     """The elements at indices of the flattened tensor; negative ones count from the end."""
-    _check_index_dtype("take", index)
+    if not promotion.is_long(index.dtype):
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {_dtype(index).scalar_type}"
+        )
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
     return (
@@ -395,6 +398,11 @@ def take_backward(grad, sizes, index):
 
 def take_along_dim(self, indices, dim=None):
     """`gather` after broadcasting tensor and indices; without `dim` both are flattened."""
+    if not promotion.is_long(indices.dtype):
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{_dtype(indices).scalar_type}"
+        )
     self, indices, dim = _along(self, indices, dim)
     return gather(self, dim, indices)
 

@@ -253,7 +253,7 @@ def _check_target(name, self, target, weight):
     """Raise for a target of classes that does not fit the shape of `self`."""
     if not self.ndim:
         raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs one of classes")
-    if not jnp.issubdtype(target.dtype, jnp.integer):
+    if not (promotion.is_long(target.dtype) or target.dtype == dtypes.uint8.numpy):
         kind = dtypes.from_numpy(target.dtype).scalar_type
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes; "

@@ -29,7 +29,7 @@ def _is_tensor(value):
 
 
 def _check_long(name, index):
-    if _dtype(index) not in (dtypes.int32, dtypes.int64):
+    if not promotion.is_long(index.dtype):
         kind = _dtype(index).scalar_type
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {kind}")
 
@@ -169,7 +169,7 @@ def index_fill(self, dim, index, value):
 def _is_indexed(sizes, dim, index):
     """A mask of the indexed positions along a dimension, which broadcasts to the shape `sizes`."""
     dim = shapes.wrap_dim(dim, len(sizes))
-    if _dtype(index) not in (dtypes.int32, dtypes.int64):
+    if not promotion.is_long(index.dtype):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index, not {_dtype(index)}")
     if index.ndim > 1:
         raise RuntimeError(

@@ -203,6 +203,15 @@ def available(dtype) -> numpy.dtype:
     return _NARROW.get(dtype, dtype).numpy
 
 
+def is_long(kind: numpy.dtype) -> bool:
+    """Whether a dtype of JAX is that of int64; while its x64 mode is off that is int32.
+
+    >>> is_long(numpy.dtype("int64")), is_long(numpy.dtype("uint8"))
+    (True, False)
+    """
+    return kind == dtypes.int64.numpy or kind == available(dtypes.int64)
+
+
 _NARROW = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32}
 
 

@@ -226,6 +226,22 @@ class _Walk:
         self.dim += 1
 
 
+def without_masks(tensor: Tensor, indices) -> list[Tensor | None]:
+    """Index tensors, or None, for the dimensions of a tensor, with masks of bool and uint8 as the
+    positions that they select. Raises IndexError for a mask of another shape than its dimensions.
+    """
+    walk = _Walk(tensor, ())
+    for index in indices:
+        if index is None:
+            walk.dim += 1
+        elif index.dtype in MASK_DTYPES and index.ndim:
+            walk.take_mask(index, index.dtype)
+        else:
+            walk.indices[walk.dim] = index
+            walk.dim += 1
+    return [walk.indices.get(dim) for dim in range(walk.dim)]
+
+
 def _known(part):
     """A part of an index as None, `...`, a slice, an int, a tensor or a numpy array."""
     if part is None or part is ... or isinstance(part, slice | Tensor):

@@ -409,6 +409,10 @@ class TensorMethods:
         return iter(self.unbind(0))
 
     @api_boundary
+    def __reversed__(self):
+        """The tensor backwards in its first dimension."""
+        return ops.flip(self, (0,)) if self.ndim else self
+
     def __contains__(self, element):
         if not isinstance(element, Tensor | numbers.Number):
             raise RuntimeError(

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import dtypes, named_dtypes, promotion
-from ..core.aval import meta_array, strong, types_of_trace
+from ..core import strides as layouts
+from ..core.aval import meta_array, strong, types_of_trace, with_strides
 from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
@@ -23,7 +24,7 @@ from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
 
@@ -36,6 +37,15 @@ COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 COPY_CONSTRUCT = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+
+NOT_WRITABLE = (
+    "The given {0} is not writable, and tensors are. jaxgrad copies it, so writes to the tensor do "
+    "not reach the {0}; PyTorch's tensor would write to it"
+)
+LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting "
+    "the list to a single numpy.ndarray with numpy.array() before converting to a tensor."
 )
 
 
@@ -77,7 +87,8 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
-    return finish(_array_of(data, _as_dtype(dtype), _place(data, device)))
+    tensor = finish(_array_of(data, _as_dtype(dtype), _place(data, device)))
+    return in_order_of(data, tensor) if isinstance(data, np.ndarray) else tensor
 
 
 @api_boundary
@@ -120,7 +131,17 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return finish(_array_of(ndarray, None, None))
+    if not ndarray.flags.writeable:
+        warnings.warn(NOT_WRITABLE.format("NumPy array"), UserWarning, users_stacklevel())
+    return in_order_of(ndarray, finish(_array_of(ndarray, None, None)))
+
+
+def in_order_of(values: np.ndarray, tensor: Tensor) -> Tensor:
+    """The tensor of an array of NumPy with the strides of that, where its elements are dense."""
+    strides = tuple(step // max(values.itemsize, 1) for step in values.strides)
+    if not values.flags.c_contiguous and layouts.is_dense(values.shape, strides):
+        hold(tensor, held(tensor), with_strides(abstract_value(tensor), strides))
+    return tensor
 
 
 @api_boundary
@@ -244,6 +265,7 @@ def _flatten(data):
         if all(isinstance(item, np.ndarray) for item in level):
             _check_lengths([len(item) for item in level], len(shape))
             joined = np.stack(level)
+            warnings.warn(LIST_OF_ARRAYS, UserWarning, users_stacklevel())
             return (*shape, *joined.shape[1:]), joined
         for item in level:
             if not _is_sequence(item):

@@ -31,7 +31,7 @@ FUNCTIONS = {
     "embedding": "embedding_bag",
     "grid_sampling": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
     "histogram": "bincount histogramdd",
-    "indexing": "argwhere unravel_index",
+    "indexing": "argwhere index_put index_put_ unravel_index",
     "inspection": (
         "allclose equal get_device is_distributed is_neg is_nonzero is_same_size is_signed typename"
     ),
@@ -84,8 +84,9 @@ FUNCTIONS = {
 # the functions that are methods of Tensor too
 METHODS = (
     "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
-    "fliplr flipud float_power hsplit inner is_neg is_nonzero is_same_size istft kron "
-    "logdet lu matrix_power msort multinomial nanmean nanquantile norm prelu quantile "
+    "fliplr flipud float_power hsplit index_put index_put_ inner is_neg is_nonzero "
+    "is_same_size istft kron logdet lu matrix_power msort multinomial nanmean nanquantile "
+    "norm prelu quantile "
     "repeat_interleave stft tensor_split unique unique_consecutive unsafe_chunk vsplit"
 )
 

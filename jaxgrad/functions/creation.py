@@ -12,7 +12,7 @@ from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, empty, full, like, zeros
 from ..frontend.factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of
-from ..frontend.tensor_data import from_numpy
+from ..frontend.tensor_data import NOT_WRITABLE, as_tensor, from_numpy
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
@@ -191,7 +191,9 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
             f"not be greater than actual buffer length ({length} bytes)"
         )
     numbers = np.frombuffer(buffer, dtype.numpy, count, offset)
-    return from_numpy(numbers).requires_grad_(requires_grad)
+    if not numbers.flags.writeable:
+        warnings.warn(NOT_WRITABLE.format("buffer"), UserWarning, users_stacklevel())
+    return as_tensor(numbers).requires_grad_(requires_grad)
 
 
 @api_boundary

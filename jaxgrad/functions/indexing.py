@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import operator
 
+from .. import ops
 from ..core.dtypes import bool as bool_dtype
 from ..core.dtypes import int64
+from ..core.pytorch_tensors import type_name
+from ..frontend.indexing import without_masks
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .arguments import check_tensor
@@ -24,6 +27,46 @@ def argwhere(input: Tensor) -> Tensor:
     """
     check_tensor("argwhere", input)
     return input.nonzero()
+
+
+@api_boundary
+def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Return a copy of a tensor with values at positions, as `x[indices] = values` writes them.
+
+    input: of any shape and dtype. indices: a list with an index tensor or None for each dimension:
+    int64 or int32 positions that broadcast together, or masks of bool or uint8, of as many
+    dimensions as they select from. values: of the dtype of `input`, broadcast to what is selected.
+    accumulate: add the values, also where positions are equal; else any one of these is written.
+
+    Raises IndexError for positions out of range and other dtypes and shapes of masks, RuntimeError
+    for values that do not fit and for masks in a trace.
+
+    >>> x, mask = jaxgrad.zeros(3), jaxgrad.tensor([True, False, True])
+    >>> jaxgrad.index_put(x, [mask], jaxgrad.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    _check_indices("index_put", input, indices)
+    return ops.index_put(input, without_masks(input, indices), values, accumulate)
+
+
+@api_boundary
+def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write values at positions of a tensor in place, and return the tensor; see `index_put`.
+
+    >>> x = jaxgrad.zeros(3)
+    >>> x.index_put_([jaxgrad.tensor([1, 1])], jaxgrad.tensor(2.0), accumulate=True)
+    tensor([0., 4., 0.])
+    """
+    _check_indices("index_put_", input, indices)
+    return ops.index_put_(input, without_masks(input, indices), values, accumulate)
+
+
+def _check_indices(name, input, indices):
+    check_tensor(name, input)
+    is_list = isinstance(indices, list | tuple)
+    if not is_list or not all(item is None or isinstance(item, Tensor) for item in indices):
+        kinds = [*map(type_name, indices)] if is_list else type_name(indices)
+        raise TypeError(f"{name}(): argument 'indices' must be tuple of Tensors, not {kinds}")
 
 
 @api_boundary

@@ -148,9 +148,37 @@ def test_asarray_shares_or_copies():
 
 def test_lists_of_many_arrays_become_one():
     rows = [np.full(3, i) for i in range(4)]
-    assert jaxgrad.tensor([rows, rows]).shape == (2, 4, 3)
+    with pytest.warns(UserWarning, match="from a list of numpy.ndarrays is extremely slow"):
+        assert jaxgrad.tensor([rows, rows]).shape == (2, 4, 3)
     with pytest.raises(ValueError, match="expected sequence of length 3 at dim 1"):
         jaxgrad.tensor([np.ones(3), np.ones(2)])
+
+
+def test_memory_that_cannot_be_written_to():
+    """PyTorch shares it, and warns; here the tensor has a copy."""
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    with pytest.warns(UserWarning, match="The given NumPy array is not writable"):
+        x = jaxgrad.from_numpy(array)
+    with pytest.warns(UserWarning, match="The given buffer is not writable"):
+        y = jaxgrad.frombuffer(b"abc", dtype=jaxgrad.uint8)
+    assert x.add_(1).tolist() == [1, 2, 3] and y.tolist() == [97, 98, 99]
+    assert array.tolist() == [0, 1, 2]
+
+
+def test_tensors_have_the_strides_of_arrays():
+    array = np.arange(6.0).reshape(2, 3)
+    for make in (jaxgrad.from_numpy, jaxgrad.as_tensor):
+        x = make(array.T)
+        assert x.stride() == (1, 3) and x.tolist() == array.T.tolist()
+        assert not x.is_contiguous() and (x + 1).stride() == (1, 3)
+    assert jaxgrad.tensor(array.T).stride() == (2, 1)
+
+
+def test_reversed():
+    x = jaxgrad.arange(6).reshape(2, 3)
+    assert reversed(x).tolist() == [[3, 4, 5], [0, 1, 2]]
+    assert reversed(jaxgrad.tensor(1)).item() == 1
 
 
 def test_complex_arrays_lose_their_imaginary_part_with_a_warning():

@@ -53,6 +53,7 @@ def tolerance_of(recorded):
     return 4 * jaxgrad.finfo(dtype).eps if floats and dtype.category >= 2 else 0
 
 
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list")
 @pytest.mark.parametrize("recorded", [entry for entry in RECORDED if "dtype" in entry], ids=name_of)
 def test_values_of_factories(recorded):
     result = call(recorded)

@@ -1,6 +1,7 @@
 """torch.utils._pytree, against what PyTorch answers."""
 
 import collections
+import dataclasses
 from collections import OrderedDict, defaultdict, deque
 
 import jax
@@ -160,3 +161,55 @@ def test_registered_nodes_are_nodes_of_jax_and_of_compiled_functions():
 def test_results_of_several_tensors_are_nodes():
     result = jaxgrad.utils._pytree.tree_map(lambda x: x + 1, jaxgrad.tensor([1, 5]).max(0))
     assert (result.values.item(), result.indices.item()) == (6, 2)
+
+
+# ---- classes that programs register
+
+
+@dataclasses.dataclass
+class Vector:
+    x: object
+    y: object = None
+    name: str = "v"
+
+
+@dataclasses.dataclass(frozen=True)
+class Norm:
+    name: str
+
+
+def test_dataclasses():
+    pytree = jaxgrad.utils._pytree
+    with pytest.raises(ValueError, match=r"all dataclass fields, or others: \['y'\]"):
+        pytree.register_dataclass(Vector, field_names=["x"], drop_field_names=["name"])
+    with pytest.raises(ValueError, match="as it is not a dataclass"):
+        pytree.register_dataclass(Point)
+    pytree.register_dataclass(Vector, drop_field_names=["name"])
+    # as PyTorch: a field that is None is no child
+    leaves, spec = pytree.tree_flatten([Vector(1), Vector(2, 3)])
+    assert leaves == [1, 2, 3] and spec.children_specs[0].context == [["x"], ["y"]]
+    assert spec.unflatten("abc") == [Vector("a"), Vector("b", "c")]
+    paths = [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Vector(1, [2]))]
+    assert paths == [".x", ".y[0]"]
+    assert jaxgrad.vmap(lambda v: v.x + 1)(Vector(jaxgrad.arange(2))).tolist() == [1, 2]
+
+
+def test_constants():
+    pytree = jaxgrad.utils._pytree
+    pytree.register_constant(Norm)
+    leaves, spec = pytree.tree_flatten([Norm("l1"), 5])
+    assert leaves == [5] and spec.unflatten([6]) == [Norm("l1"), 6]
+    assert spec != pytree.tree_structure([Norm("l2"), 5]) and pytree.is_constant_class(Norm)
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        pytree.register_constant(type("Plain", (), {}))
+
+
+def test_sizes_and_texts():
+    pytree = jaxgrad.utils._pytree
+    spec = pytree.tree_structure(jaxgrad.Size([1, 2]))
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    assert type(spec.unflatten("ab")) is tuple
+    with pytest.raises(TypeError, match="instance of PyTreeSpec"):
+        pytree.treespec_dumps(3)
+    with pytest.raises(ValueError, match="Unknown protocol 99"):
+        pytree.treespec_loads("[99, {}]")

@@ -21,9 +21,12 @@ from ._nodes import NodeDef as NodeDef
 from ._nodes import SequenceKey as SequenceKey
 from ._nodes import _register_pytree_node as _register_pytree_node
 from ._nodes import _type_of
+from ._nodes import is_constant_class as is_constant_class
 from ._nodes import is_namedtuple as is_namedtuple
 from ._nodes import is_namedtuple_class as is_namedtuple_class
 from ._nodes import is_namedtuple_instance as is_namedtuple_instance
+from ._nodes import register_constant as register_constant
+from ._nodes import register_dataclass as register_dataclass
 from ._nodes import register_pytree_node as register_pytree_node
 from ._nodes import tree_is_leaf as tree_is_leaf
 from ._structure import _LEAF
@@ -36,6 +39,7 @@ from ._text import treespec_pprint as treespec_pprint
 
 PyTree = Context = DumpableContext = Any
 FlattenFn = UnflattenFn = ToDumpableContextFn = FromDumpableContextFn = Callable
+FlattenFunc = UnflattenFunc = FlattenWithKeysFunc = Callable
 
 _is_leaf = tree_is_leaf
 

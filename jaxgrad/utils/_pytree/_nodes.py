@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -146,7 +147,9 @@ def _mapping(cls):
 
 
 SUPPORTED_NODES: dict[type, NodeDef] = {
-    **{cls: _sequence(cls) for cls in (tuple, list, Size)},
+    **{cls: _sequence(cls) for cls in (tuple, list)},
+    # a size holds integers alone
+    Size: NodeDef(Size, lambda tree: (list(tree), None), lambda c, _: tuple(c), _sequence_keys),
     **{cls: _mapping(cls) for cls in (dict, OrderedDict)},
     _NamedTuple: NodeDef(
         _NamedTuple,
@@ -219,6 +222,110 @@ def register_pytree_node(
 
 
 _register_pytree_node = register_pytree_node
+
+
+def register_dataclass(
+    cls: type,
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Make the instances of a dataclass nodes of trees, whose children are fields that are not
+    None.
+
+    field_names: the fields, by default those of the constructor; needed for a class that is no
+    dataclass. drop_field_names: those that nodes lose. serialized_type_name: as for
+    `register_pytree_node`. Raises ValueError for other names than those of the fields.
+
+    >>> import dataclasses
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> tree = jaxgrad.utils._pytree
+    >>> tree.register_dataclass(Point)
+    >>> tree.tree_map(lambda x: 2 * x, Point(1, 2)).y
+    4
+    """
+    names = _field_names(cls, field_names, set(drop_field_names or ()))
+
+    def flatten(obj):
+        values = {name: getattr(obj, name) for name in names}
+        present = [name for name in names if values[name] is not None]
+        absent = [name for name in names if values[name] is None]
+        return [values[name] for name in present], [present, absent]
+
+    def unflatten(values, context):
+        present, absent = context
+        return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(absent))
+
+    def flatten_with_keys(obj):
+        values, context = flatten(obj)
+        return [*zip(map(GetAttrKey, context[0]), values, strict=True)], context
+
+    register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
+    )
+
+
+def _field_names(cls, names, dropped: set[str]) -> list[str]:
+    if not dataclasses.is_dataclass(cls):
+        if names is None:
+            raise ValueError(
+                "field_names must be specified with a list of all fields used to initialize "
+                f"{cls}, as it is not a dataclass."
+            )
+        return names
+    fields = [field.name for field in dataclasses.fields(cls) if field.init]
+    fields = [name for name in fields if name not in dropped]
+    if names is not None and {*names} != {*fields}:
+        raise ValueError(
+            "field_names does not include all dataclass fields, or others: "
+            f"{sorted({*names} ^ {*fields})}. Fields that nodes lose are in drop_field_names"
+        )
+    return fields if names is None else names
+
+
+def register_constant(cls: type) -> None:
+    """Make the instances of a class nodes without children: they belong to the structure.
+
+    Raises TypeError for a class without `__eq__` and `__hash__` of its own.
+
+    >>> import dataclasses
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Norm:
+    ...     name: str
+    >>> tree = jaxgrad.utils._pytree
+    >>> tree.register_constant(Norm)
+    >>> tree.tree_leaves([Norm("l2"), 1])
+    [1]
+    """
+    for method, default in (("__eq__", object.__eq__), ("__hash__", None)):
+        if getattr(cls, method) is default:
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{method}` "
+                "implementation."
+            )
+    register_pytree_node(
+        cls,
+        lambda value: ([], value),
+        lambda _, value: value,
+        flatten_with_keys_fn=lambda value: ([], value),
+    )
+    _constants.add(cls)
+
+
+_constants: set[type] = set()
+
+
+def is_constant_class(cls: type) -> bool:
+    """Whether `register_constant` was called with a class."""
+    return cls in _constants
 
 
 class _Comparable:

@@ -20,6 +20,11 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     >>> jaxgrad.utils._pytree.treespec_dumps(jaxgrad.utils._pytree.tree_structure(5))
     '[1, {"type": null, "context": null, "children_spec": []}]'
     """
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            "treespec_dumps(treespec): Expected `treespec` to be an instance of PyTreeSpec but got "
+            f"item of type {type(treespec)}."
+        )
     if protocol not in (None, 1):
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
     return json.dumps((1, _described(treespec)))
@@ -78,7 +83,7 @@ def treespec_loads(serialized: str) -> TreeSpec:
     """
     protocol, described = json.loads(serialized)
     if protocol != 1:
-        raise NotImplementedError(f"Unknown protocol {protocol}. Available protocols: [1]")
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
     return _read(described)
 
 
@@ -103,7 +108,8 @@ def _read(described) -> TreeSpec:
 
 def _is_named(kind) -> bool:
     node = SUPPORTED_NODES[kind]
-    return bool(node.serialized_type_name) or kind.__module__ in ("builtins", "collections")
+    is_known = kind is Size or kind.__module__ in ("builtins", "collections")
+    return bool(node.serialized_type_name) or is_known
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
