@@ -69,7 +69,8 @@ oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorde
 	    tests/oracle/live_staleness.py tests/oracle/live_compiled.py \
 	    tests/oracle/live_interrupts.py tests/oracle/live_examples.py \
 	    tests/oracle/live_models.py tests/oracle/live_files.py \
-	    tests/oracle/live_distributions.py tests/oracle/live_masked.py $(ARGUMENTS)
+	    tests/oracle/live_distributions.py tests/oracle/live_masked.py \
+	    tests/oracle/live_vmap.py $(ARGUMENTS)
 
 mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/commands/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

@@ -120,6 +120,12 @@ class ScopeInputs:
         if self.parent is not None:
             self.parent.check_draw(parameters, target)
 
+    def refuses_write(self, target, values) -> bool:
+        """Whether the examples of a `vmap` around share a tensor, and each has `values` of its own,
+        tensors, for it.
+        """
+        return self.parent is not None and self.parent.refuses_write(target, values)
+
     def draw(self, generator, count=1):
         """The random words of a generator's next draw, which takes `count` draws."""
         return self.next_words(generator, self.seeded.inputs, GeneratorInput, count)

@@ -7,6 +7,7 @@ and the gradient of a shared tensor is summed over them.
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from contextlib import contextmanager
 
@@ -35,15 +36,20 @@ from ..core import executor
 from ..core.aval import (
     INLINE32,
     META,
+    Aval,
     joint_mode,
+    make_aval,
     mode_of,
+    strides_of,
     traced_aval,
     tracing,
     types_of_trace,
     with_dual,
     with_shape,
+    with_strides,
 )
 from ..core.program import Program, bare, is_bare
+from ..core.strides import is_dense
 from ..draws.seed_effects import SeedEffect
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import snapshot
@@ -120,7 +126,9 @@ class ExampleScope(CaptureScope):
         super().__init__(name)
         self.randomness, self.example, self.printed = randomness, None, printed
         self.mapped, self.size = examples, examples.size
-        self.batches = {}  # by the tracer of one example: the argument and its mapped dimension
+        # by the tracer of one example: the argument, its mapped dimension, the abstract value that
+        # the example shows, and the strides of the argument
+        self.batches = {}
 
     @contextmanager
     def open(self):
@@ -147,21 +155,22 @@ class ExampleScope(CaptureScope):
         """The argument of which a tensor is one example, None for another tensor, and its mapped
         dimension.
         """
-        reference, dim, _ = self.batches.get(id(held(value)), (None, 0, None))
+        reference, dim, *_ = self.batches.get(id(held(value)), (None, 0))
         return (None if reference is None else reference()), dim
 
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
-        shape = tensor.shape[:dim] + tensor.shape[dim + 1 :]
-        example = wrap(None, with_shape(abstract_value(tensor), shape), is_tracked(tensor))
+        aval = example_aval(abstract_value(tensor), dim)
+        example = wrap(None, aval, is_tracked(tensor))
         captured = CapturedTensor(example, source, len(self.captured))
         with self.outer_trace():
             captured.expect(tensor)
         self.captured[id(example)] = captured
-        struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
+        struct = jax.ShapeDtypeStruct(aval.shape, tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
         hold(example, captured.tracer, traced_aval(abstract_value(example), captured.tracer))
-        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(example)
+        steps = strides_of(abstract_value(tensor))
+        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(example), steps
         return example
 
     @property
@@ -176,7 +185,20 @@ class ExampleScope(CaptureScope):
         if self.randomness == "different" and target is not None and self.is_shared(target):
             refusal = SHARED.format(self.name, list(target.shape))
             raise RuntimeError(refusal if is_of_batched else DIFFERENT_IN_PLACE)
-        super().check_draw(parameters, target)
+        super().check_draw(parameters, None if target is None else self.outer_tensor(target))
+
+    def refuses_write(self, target, values):
+        if self.is_shared(target) and any(map(self.is_batched, values)):
+            return True
+        outer = self.outer_tensor(target)
+        return outer is not None and super().refuses_write(outer, values)
+
+    def outer_tensor(self, tensor: Tensor) -> Tensor | None:
+        """The tensor in the trace around that a write would change; None for one from inside."""
+        captured = self.captured.get(id(tensor))
+        if captured is not None and self.mapped.dim_of(captured) is not None:
+            return self.batches[id(captured.tracer)][0]()
+        return tensor if self.is_outside(tensor) else None
 
     def is_batched(self, tensor: Tensor) -> bool:
         """Whether the numbers of a tensor depend on the example."""
@@ -249,6 +271,12 @@ def joined(arrays, dims) -> list:
     ]
 
 
+def example_aval(aval: Aval, dim: int) -> Aval:
+    """The abstract value of one example: that of a tensor without its mapped dimension."""
+    shape, strides = ((*of[:dim], *of[dim + 1 :]) for of in (aval.shape, strides_of(aval)))
+    return make_aval(shape, aval.dtype, aval.mode, strides)
+
+
 def size_of(leaves, dims) -> int:
     """The number of examples."""
     return next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
@@ -277,8 +305,11 @@ class Examples:
         return self.dims[source.position] if isinstance(source, ArgumentInput) else None
 
     def batched_aval(self, aval, dim):
-        shape = tuple(aval.shape)
-        return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
+        shape, strides = tuple(aval.shape), strides_of(aval)
+        whole = with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
+        # the examples lie one behind the other, if there are no places between their elements
+        is_compact = dim == 0 and is_dense(shape, strides)
+        return with_strides(whole, (math.prod(shape), *strides)) if is_compact else whole
 
 
 class BatchedProgram(Executable):
@@ -532,8 +563,10 @@ class BatchedTracing(Tracing):
         if effect.value is not None:
             effect.value.aval = self.examples.batched_aval(effect.value.aval, dim)
             self.examples.written_axes[effect.value.output] = dim
-            reference, dim, shown = self.scope.batches[id(captured.tracer)]
-            if captured.is_elsewhere_than(shown):
+            reference, dim, shown, steps = self.scope.batches[id(captured.tracer)]
+            if not captured.is_elsewhere_than(shown):
+                effect.value.aval = with_strides(effect.value.aval, steps)
+            else:
                 self.move(reference(), dim, captured, effect, output)
 
     def is_shared_write(self, effect: TensorEffect, output: OutputSpec) -> bool:

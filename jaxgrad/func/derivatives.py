@@ -311,7 +311,14 @@ def linearize(func, *primals):
     return func(*primals), derivative
 
 
-def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = None):
+def jacrev(
+    func,
+    argnums=0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+):
     """Return a function that computes the Jacobian of `func` by reverse mode.
 
     func: a function that returns a pytree of real tensors, or with `has_aux` a pair of it and
@@ -320,6 +327,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
     Each is a real tensor or a pytree of them.
     has_aux: return the pair of the Jacobian and the second part of the pair.
     chunk_size: the number of rows that are computed at once; all by default.
+    _preallocate_and_copy: without effect, since XLA allocates the memory.
 
     The Jacobian has for each output and each tensor of these arguments a block. Its shape is the
     shape of the output followed by that of the tensor.

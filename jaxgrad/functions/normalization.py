@@ -9,6 +9,7 @@ import math
 
 from .. import ops
 from ..autograd.grad_mode import _unsafe_preserve_version_counter, no_grad
+from ..tape import mode
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .norm import norm_except_dim
@@ -95,6 +96,14 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 def _update(running, moved):
     """Write new running statistics; an array of JAX cannot be written to."""
     if isinstance(running, Tensor):
+        scope = mode.scope.get()
+        if scope is not None and scope.refuses_write(running, [moved]):
+            raise RuntimeError(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, "
+                "which will be updated in place, were not batched: each example of the vmap would "
+                "write its own. Map the statistics too, or leave them out by "
+                "track_running_stats=False or func.replace_all_batch_norm_modules_"
+            )
         with no_grad():
             running.copy_(moved)
 

@@ -84,6 +84,10 @@ def test_nested(outer, inner):
         return vmap(lambda x: torch.rand(4, generator=g), randomness=inner)(x)
 
     drawn, _ = numbers_of(draw, BATCH, randomness=outer)
+    if outer == inner == "different":
+        in_place = torch.func.vmap(lambda x: x.uniform_(generator=torch.Generator()), 0, 0, inner)
+        written = vmap(in_place, randomness=outer)(BATCH.clone())
+        assert (written == torch.rand(3, 2, 4, generator=torch.Generator())).all()
     rows = (3 if outer == "different" else 1, 2 if inner == "different" else 1)
     generator = torch.Generator()
     assert (drawn == torch.rand(*rows, 4, generator=generator)).all()

@@ -406,3 +406,31 @@ def test_examples_write_one_value_to_a_shared_tensor():
     with pytest.raises(NotImplementedError, match="requires grad to a tensor"):
         func.vmap(lambda x: shared.add_(weight) * x)(x)
     assert shared.tolist() == [1, 0, 1]
+
+
+def test_running_statistics_that_examples_share():
+    x = torch.arange(24.0).view(2, 4, 3)
+    for norm in (torch.nn.BatchNorm1d(3), torch.nn.InstanceNorm1d(4, track_running_stats=True)):
+        with pytest.raises(RuntimeError, match="got a batched tensor as input while the running_m"):
+            func.vmap(norm)(x)
+        assert norm.running_mean.tolist() == [0] * len(norm.running_mean)
+    mean, variance = torch.zeros(2, 3), torch.ones(2, 3)
+    func.vmap(lambda *args: torch.nn.functional.batch_norm(*args, training=True))(x, mean, variance)
+    assert torch.allclose(mean, x.mean(1) * 0.1)
+
+
+def test_strides_of_examples():
+    x, shown = torch.arange(24.0).view(2, 3, 4), []
+    for in_dims in (0, 1, 2):
+        func.vmap(lambda a: shown.append((a.stride(), a.is_contiguous())) or a, in_dims)(x)
+    assert shown == [((4, 1), True), ((12, 1), False), ((12, 4), False)]
+    # two of the three dimensions have no common step
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        func.vmap(lambda a: a.view(-1), 1)(x)
+    transposed = x.clone().transpose(0, 2)
+    func.vmap(lambda a: a.mul_(2), 1)(transposed)
+    assert transposed.stride() == (1, 4, 12) and (transposed == 2 * x.transpose(0, 2)).all()
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        func.vmap(lambda a: a.mul_(2))(torch.ones(3, 1).expand(3, 4))
+    ones = func.vmap(lambda a: torch.ones(3, 4).t().clone())(x)
+    assert ones.stride() == (12, 1, 4)

@@ -1,0 +1,152 @@
+"""Random calls of `vmap` in PyTorch and in jaxgrad: dimensions, nestings, chunks, randomness.
+
+Random numbers differ. What must agree is whether a call raises, the shape and dtype of the result,
+which examples have equal numbers, and whether they are those of a call without `vmap` from the same
+seed: of the whole batch for "different", of one example for "same".
+"""
+
+import os
+import random
+import secrets
+import warnings
+
+import pytest
+import torch
+
+import jaxgrad
+
+# PyTorch sets a variable of the environment at its first gradient under `vmap`
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    cubes = torch.func.grad(lambda x: (x**3).sum())
+    torch.func.vmap(torch.func.vmap(cubes))(torch.ones(2, 3, 1))
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+
+CALLS = 40
+
+DRAWS = {
+    "rand_like": lambda t, x, g: t.rand_like(x),
+    "randn": lambda t, x, g: t.randn(x.shape, generator=g),
+    "randint": lambda t, x, g: t.randint(3, 50, x.shape, generator=g),
+    "normal of std": lambda t, x, g: t.normal(0.0, x, generator=g),
+    "bernoulli": lambda t, x, g: t.bernoulli(x, generator=g),
+    "poisson": lambda t, x, g: t.poisson(x * 20, generator=g),
+    "gamma": lambda t, x, g: t._standard_gamma(x, generator=g),
+    "uniform_": lambda t, x, g: x.uniform_(generator=g),
+    "normal_": lambda t, x, g: x.normal_(1, 2, generator=g),
+    "random_": lambda t, x, g: x.random_(-5, 90, generator=g),
+    "exponential_": lambda t, x, g: x.exponential_(generator=g),
+    "bernoulli_": lambda t, x, g: x.bernoulli_(0.5, generator=g),
+    "dropout": lambda t, x, g: t.nn.functional.dropout(x),
+    "dropout_": lambda t, x, g: t.nn.functional.dropout(x, inplace=True),
+    "alpha_dropout": lambda t, x, g: t.nn.functional.alpha_dropout(x, training=True),
+    "bernoulli_ of p": lambda t, x, g: t.ones_like(x).bernoulli_(x, generator=g),
+}
+FUNCTIONS = {
+    "softmax": lambda t, x: t.softmax(x, -1),
+    "flip": lambda t, x: x.flip(0),
+    "sort": lambda t, x: t.sort(x, 0).values,
+    "cumsum": lambda t, x: x.cumsum(-1),
+    "outer": lambda t, x: t.outer(x.reshape(-1), x.reshape(-1)),
+    "write": lambda t, x: x.mul_(2),
+    "write to a part": lambda t, x: x[0].neg_() + x,
+    "strides": lambda t, x: x * t.tensor(x.stride()).sum(),
+    "gradient": lambda t, x: t.func.grad(lambda y: (y**3).sum())(x),
+    "tangent": lambda t, x: t.func.jvp(t.sin, (x,), (x * 2,))[1],
+    "not a tensor": lambda t, x: 3,
+    "number": lambda t, x: x * x.sum().item(),
+    "branch": lambda t, x: x if x.sum() > 0 else -x,
+}
+
+
+class Call:
+    """A random call: the arguments of `vmap`, and the shape of the batch."""
+
+    def __init__(self, draw):
+        self.shape = tuple(draw.choices([2, 3, 4], k=3))
+        self.in_dims = draw.choice([0, 1, 2, -1, (1,), None, 3, [0]])
+        self.out_dims = draw.choice([0, 1, -1, 3])
+        self.randomness = draw.choice(["same", "different", "different", "error"])
+        self.chunk_size = draw.choice([None, None, 1, 2])
+        self.is_nested, self.has_generator = draw.random() < 0.3, draw.random() < 0.5
+        self.numbers = [draw.uniform(0.1, 0.9) for _ in range(64)]
+
+    def batch(self, t):
+        count = self.shape[0] * self.shape[1] * self.shape[2]
+        return t.tensor(self.numbers[:count]).reshape(self.shape)
+
+    def mapped(self, t, function):
+        def one(x):
+            return function(x)
+
+        inner = t.func.vmap(one, randomness=self.randomness) if self.is_nested else one
+        options = {"randomness": self.randomness, "chunk_size": self.chunk_size}
+        return t.func.vmap(inner, self.in_dims, self.out_dims, **options)
+
+
+def outcome(compute):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return compute()
+    except Exception as error:
+        return type(error)
+
+
+def facts_of_draw(t, name, call):
+    """What both frameworks must agree on of a call that draws."""
+    generator = t.Generator() if call.has_generator else None
+    function = DRAWS[name]
+
+    def start():
+        t.manual_seed(3) if generator is None else generator.manual_seed(3)
+
+    start()
+    drawn = call.mapped(t, lambda x: function(t, x, generator))(call.batch(t))
+    rows = drawn.movedim(call.out_dims, 0)
+    start()
+    batch = call.batch(t)
+    dim = call.in_dims[0] if isinstance(call.in_dims, tuple) else call.in_dims
+    batch = batch.movedim(dim, 0).contiguous()
+    if call.randomness == "same":
+        batch = batch[0, 0] if call.is_nested else batch[0]
+    # PyTorch's chunks go on in the stream of random numbers, where each of them is a draw here. It
+    # fills other layouts in another order, and drops by other numbers where examples have the same
+    is_known = call.randomness == "same" or (call.chunk_size is None and dim == 0)
+    is_known &= "dropout" not in name
+    again = function(t, batch.clone(), generator)
+    is_equal = bool(t.isclose(rows, again.to(rows.dtype), atol=1e-6).all())
+    return tuple(drawn.shape), str(drawn.dtype), is_equal if is_known else None
+
+
+def facts(t, name, call):
+    """What both frameworks must agree on of a call without random numbers."""
+    batch = call.batch(t)
+    results = call.mapped(t, lambda x: FUNCTIONS[name](t, x))(batch)
+    return [results.tolist(), batch.tolist(), list(batch.stride())]
+
+
+@pytest.mark.parametrize("number", range(CALLS))
+def test_draws(number):
+    draw = random.Random(f"{SEED} {number}")
+    name, call = draw.choice(sorted(DRAWS)), Call(draw)
+    if call.randomness == "same":
+        call.out_dims = 0  # PyTorch fails to expand a result that all examples share to another
+    if name == "bernoulli_":
+        call.is_nested = False  # PyTorch takes the tensor for a shared one
+    expected = outcome(lambda: facts_of_draw(torch, name, call))
+    assert outcome(lambda: facts_of_draw(jaxgrad, name, call)) == expected, (SEED, name, vars(call))
+
+
+@pytest.mark.parametrize("number", range(CALLS))
+def test_functions(number):
+    draw = random.Random(f"{SEED} f {number}")
+    name, call = draw.choice(sorted(FUNCTIONS)), Call(draw)
+    expected = outcome(lambda: facts(torch, name, call))
+    actual = outcome(lambda: facts(jaxgrad, name, call))
+    if isinstance(expected, list) and isinstance(actual, list):
+        for value, wanted in zip(actual, expected, strict=True):
+            torch.testing.assert_close(torch.tensor(value), torch.tensor(wanted))
+    else:
+        assert actual == expected, (SEED, name, vars(call))
