@@ -107,6 +107,11 @@ class ScopeInputs:
         return not self.is_inner
 
     @property
+    def randomness(self) -> str:
+        """How examples of the innermost `vmap` around draw random numbers; "error" without one."""
+        return "error" if self.parent is None else self.parent.randomness
+
+    @property
     def examples(self) -> list[tuple]:
         """Of each `vmap` around whose examples draw different numbers, the outermost first: how
         many examples there are, and the number of the one that is traced.

@@ -120,7 +120,7 @@ class ExampleScope(CaptureScope):
     is_inner = True
     hints = HINTS
     level = None  # of forward mode
-    may_seed = True
+    may_seed, randomness = True, "error"
 
     def __init__(self, name, randomness, examples: Examples, printed):
         super().__init__(name)

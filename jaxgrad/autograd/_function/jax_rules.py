@@ -30,6 +30,7 @@ from ...core.aval import (
 )
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
+from ...tape import mode
 from ...tape.mode import RECORD, RULE, Draws, current_mode, switch
 from ...tape.tensor import Tensor, abstract_value, alias_of, hold, may_require_grad, wrap
 from . import call as function_call
@@ -41,7 +42,7 @@ class VmapInfo(NamedTuple):
     """The first argument of a Function's `vmap`.
 
     batch_size: the size of the mapped dimension.
-    randomness: how random numbers differ between examples; always "error".
+    randomness: that of the innermost `vmap` where the Function is called, "error" without one.
     """
 
     batch_size: int
@@ -105,7 +106,9 @@ class CallOnArrays:
 
     def __init__(self, cls, args):
         self.cls, self.draws = cls, Draws()
-        self.enable_x64 = jax.config.jax_enable_x64  # where the Function is called
+        # where the Function is called
+        self.enable_x64, scope = jax.config.jax_enable_x64, mode.scope.get()
+        self.randomness = "error" if scope is None else scope.randomness
         self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
@@ -186,7 +189,7 @@ class CallOnArrays:
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
         with users_setting(self.enable_x64):
-            result = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
+            result = self.cls.vmap(VmapInfo(axis_size, self.randomness), tuple(dims), *args)
         outputs, out_dims = user_rules.batched(self.cls, result)
         pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
         moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]

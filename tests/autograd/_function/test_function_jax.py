@@ -767,6 +767,14 @@ def test_func_vmap_runs_the_rule_of_the_author(compiled):
 
 
 @pytest.mark.row("G46")
+def test_the_rule_of_the_author_is_told_how_examples_draw():
+    seen = []
+    F = batching(seen)
+    torch.func.vmap(lambda x: F.apply(x, 2), randomness="same")(torch.ones(2, 3))
+    assert [randomness for _, randomness, _, _ in seen] == ["same"]
+
+
+@pytest.mark.row("G46")
 def test_vmap_of_vmap():
     F = batching([])
     x = jnp.arange(24.0).reshape(2, 3, 4)
