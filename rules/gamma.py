@@ -56,7 +56,7 @@ def polynomial(coefficients, x):
 
 
 # the coefficients of z ** -1, z ** -3, ... in Stirling's series (Abramowitz and Stegun, 6.1.41)
-_STIRLING = (
+STIRLING = (
     1 / 12,
     -1 / 360,
     1 / 1260,
@@ -109,7 +109,7 @@ def _lgamma_far(x):
 
 def stirling_series(x):
     """`lgamma(x)` without Stirling's formula, for numbers from 8 on."""
-    coefficients = _STIRLING if x.dtype == jnp.float64 else _STIRLING[:3]
+    coefficients = STIRLING if x.dtype == jnp.float64 else STIRLING[:3]
     inverse = 1 / x
     return inverse * polynomial(coefficients, inverse * inverse)
 

@@ -165,7 +165,7 @@ def _nodes(count=64):
     return numpy.polynomial.legendre.leggauss(count)
 
 
-def _integral(function, low, high):
+def integral(function, low, high):
     """The integral of `function` from `low` to `high`, arrays of one shape."""
     nodes, weights = (jnp.asarray(numbers, low.dtype) for numbers in _nodes())
     half, middle = (high - low)[..., None] / 2, (high + low)[..., None] / 2
@@ -192,7 +192,7 @@ def _upper_moment(a, x, k, shift, logarithm):
     def density(s):
         return (s - shift) ** k * jnp.exp(order * s - jnp.exp(s) - logarithm)
 
-    return _integral(density, lax.log(x), lax.log(x + 45))
+    return integral(density, lax.log(x), lax.log(x + 45))
 
 
 # of t ** n in the series of exp(-t)
@@ -230,4 +230,4 @@ def _moment_of_large(a, x, k, shift):
     def density(t):
         return (t + shift) ** k * jnp.exp(order * (t - jnp.expm1(t)) + scale)
 
-    return _integral(density, low, high)
+    return integral(density, low, high)
