@@ -35,6 +35,7 @@ from .core.device import channels_last as channels_last
 from .core.device import channels_last_3d as channels_last_3d
 from .core.device import contiguous_format as contiguous_format
 from .core.device import device as device
+from .core.device import jagged as jagged
 from .core.device import layout as layout
 from .core.device import legacy_contiguous_format as legacy_contiguous_format
 from .core.device import memory_format as memory_format
@@ -243,7 +244,7 @@ _LATER |= {"vmap": "func.vmap"}
 _LATER_MODULES = (
     *("accelerator", "amp", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
     *("distributions", "fft", "func", "functional", "futures", "fx", "hub", "library", "linalg"),
-    "masked",
+    *("masked", "nested"),
     *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
     *("quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special"),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
@@ -252,7 +253,8 @@ _LATER_MODULES = (
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("distributions",)
-_MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing", "nn")
+_MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing")
+_MODULES += ("nested", "nn")
 _MODULES += ("ops", "optim", "overrides", "profiler", "quasirandom", "random", "signal", "sparse")
 _MODULES += ("special", "testing", "tracing", "utils", "version")
 

@@ -319,6 +319,7 @@ copyreg.dispatch_table |= dict.fromkeys((layout, memory_format), operator.attrge
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
+jagged = layout("jagged")  # of nested tensors
 # no tensor has one of these, but programs compare the layout of theirs with them
 sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")

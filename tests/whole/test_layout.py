@@ -31,7 +31,8 @@ LAYERS = (
     ("functions",),
     ("capture", "compiled", "draws"),
     (
-        *("amp", "distributed", "distributions", "func", "hub", "masked", "nn", "optim"),
+        *("amp", "distributed", "distributions", "func", "hub", "masked", "nested", "nn"),
+        "optim",
         *("serialization", "torch_version", "utils", "version"),
     ),
     (

@@ -1,0 +1,219 @@
+"""Nested tensors against the same functions of their components; texts, shapes and errors as
+PyTorch has them.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import jaxgrad as torch
+
+F = torch.nn.functional
+
+
+def components():
+    return torch.arange(6.0).view(2, 3), torch.arange(12.0).view(4, 3) * 0.5
+
+
+def jagged(requires_grad=False):
+    return torch.nested.nested_tensor(
+        components(), layout=torch.jagged, requires_grad=requires_grad
+    )
+
+
+def assert_equal(result, expected):
+    np.testing.assert_allclose(result.detach().numpy(), expected.detach().numpy(), 1e-5, 1e-5)
+
+
+def test_what_a_nested_tensor_says():
+    x = jagged()
+    assert (x.is_nested, x.layout, x.dim(), len(x), x.numel()) == (True, torch.jagged, 3, 2, 18)
+    assert (x.size(0), x.size(-1), x.offsets().tolist()) == (2, 3, [0, 2, 6])
+    assert x.shape == (x + 1).shape != jagged().shape
+    assert x.values().shape == (6, 3)
+    text = repr(x).replace(repr(x.size(1)), "j1")
+    assert text == "NestedTensor(size=(2, j1, 3), offsets=tensor([0, 2, 6]), contiguous=True)"
+    assert repr(torch.nested.nested_tensor([[1.0], [2.0, 3.0]])) == (
+        "nested_tensor([\n  tensor([1.]),\n  tensor([2., 3.])\n])"
+    )
+    assert x.transpose(1, 2).shape[2] is x.size(1)
+
+
+def test_padding():
+    x = torch.nested.nested_tensor([[1.0], [2.0, 3.0]], layout=torch.jagged)
+    assert x.to_padded_tensor(-1.0).tolist() == [[1.0, -1.0], [2.0, 3.0]]
+    assert torch.nested.to_padded_tensor(x, 0.0, (2, 3)).tolist() == [[1, 0, 0], [2, 3, 0]]
+
+
+# functions of a nested tensor, and those of a component; the results are nested, or one tensor
+OF_COMPONENTS = {
+    "exp": lambda x: x.exp(),
+    "add": lambda x: 1 + x * x / 2,
+    "trailing": lambda x: x + torch.tensor([1.0, 2.0, 3.0]),
+    "relu": lambda x: F.relu(x - 1),
+    "gelu": lambda x: F.gelu(x),
+    "where": lambda x: torch.where(x > 1, x, -x),
+    "masked_fill": lambda x: x.masked_fill(x > 2, 0.0),
+    "linear": lambda x: F.linear(x, torch.ones(2, 3), torch.ones(2)),
+    "layer_norm": lambda x: F.layer_norm(x, (3,)),
+    "matmul": lambda x: x @ torch.arange(6.0).view(3, 2),
+    "softmax": lambda x: x.softmax(-1),
+    "sum of features": lambda x: x.sum(-1),
+    "double": lambda x: x.double(),
+    "zeros_like": lambda x: torch.zeros_like(x),
+    "dropout": lambda x: F.dropout(x, 0.5, training=False),
+}
+SHIFTED = {
+    "softmax": lambda x, dim: x.softmax(dim),
+    "sum": lambda x, dim: x.sum(dim),
+    "mean": lambda x, dim: x.mean(dim, keepdim=True),
+    "max": lambda x, dim: x.max(dim)[0],
+    "unsqueeze": lambda x, dim: x.unsqueeze(dim + 2),
+    "transpose": lambda x, dim: x.transpose(dim, dim + 1),
+    "unflatten": lambda x, dim: x.unflatten(dim + 1, (3, 1)),
+    "cat": lambda x, dim: torch.cat([x, x], dim + 1),
+    "chunk": lambda x, dim: x.chunk(3, dim + 1)[1],
+}
+
+
+def compare(result, expected):
+    parts = result.unbind() if result.is_nested else result.unbind(0)
+    for part, other in zip(parts, expected, strict=True):
+        assert part.dtype is other.dtype
+        assert_equal(part, other)
+
+
+@pytest.mark.parametrize("name", OF_COMPONENTS)
+def test_functions_of_components(name):
+    compare(OF_COMPONENTS[name](jagged()), [OF_COMPONENTS[name](part) for part in components()])
+    strided = torch.nested.nested_tensor(components())
+    compare(OF_COMPONENTS[name](strided), [OF_COMPONENTS[name](part) for part in components()])
+
+
+@pytest.mark.parametrize("name", SHIFTED)
+def test_functions_along_dimensions(name):
+    compare(SHIFTED[name](jagged(), 1), [SHIFTED[name](part, 0) for part in components()])
+
+
+def test_operands_for_each_component():
+    rows = torch.arange(6.0).view(2, 1, 3).requires_grad_()
+    product = jagged() * rows
+    compare(product, [part * row for part, row in zip(components(), rows, strict=True)])
+    product.sum().backward()
+    assert rows.grad.tolist() == [[[3.0, 5.0, 7.0]], [[9.0, 11.0, 13.0]]]
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_attention(is_causal):
+    x = jagged(requires_grad=True)
+    heads = x.unflatten(-1, (1, 3)).transpose(1, 2)
+    result = F.scaled_dot_product_attention(heads, heads * 0.1, heads + 1, is_causal=is_causal)
+    joined = result.transpose(1, 2).flatten(-2)
+    parts = [part.clone().requires_grad_() for part in components()]
+    expected = [
+        F.scaled_dot_product_attention(p[None], p[None] * 0.1, p[None] + 1, is_causal=is_causal)[0]
+        for p in parts
+    ]
+    compare(joined, expected)
+    (joined * joined).sum().backward()
+    sum((value * value).sum() for value in expected).backward()
+    compare(x.grad, [part.grad for part in parts])
+
+
+def test_keys_of_other_lengths():
+    first, second = components()
+    queries = torch.nested.as_nested_tensor([first, second], layout=torch.jagged)
+    keys = torch.nested.as_nested_tensor([second, first], layout=torch.jagged)
+    heads = [x.unflatten(-1, (1, 3)).transpose(1, 2) for x in (queries, keys, keys)]
+    result = F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(-2)
+    expected = [
+        F.scaled_dot_product_attention(q[None], k[None], k[None])[0]
+        for q, k in ((first, second), (second, first))
+    ]
+    compare(result, expected)
+
+
+def test_gradients_of_components():
+    first, second = (part.clone().requires_grad_() for part in components())
+    x = torch.nested.as_nested_tensor([first, second], layout=torch.jagged)
+    (x * x).sum(1).sum().backward()
+    assert_equal(first.grad, 2 * first)
+    assert_equal(second.grad, 2 * second)
+
+
+def test_second_derivatives():
+    x = jagged(requires_grad=True)
+    (gradient,) = torch.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    assert gradient.is_nested
+    (second,) = torch.autograd.grad(gradient.sum(), x)
+    assert_equal(second.values(), 6 * x.values())
+
+
+def test_compiled_functions_see_the_lengths():
+    ones = torch.ones(2), torch.ones(4)
+    short = torch.nested.nested_tensor(ones, layout=torch.jagged)
+    long = torch.nested.nested_tensor(ones[::-1], layout=torch.jagged)
+    compiled = torch.compile(lambda x: (x * 2).sum(1))
+    assert [compiled(x).tolist() for x in (short, long, short)] == [[4, 8], [8, 4], [4, 8]]
+
+
+def test_layers():
+    x = jagged()
+    layer = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.LayerNorm(4))
+    compare(layer(x), [layer(part) for part in components()])
+    ids = torch.nested.nested_tensor([[0, 1], [2]], layout=torch.jagged)
+    assert F.embedding(ids, torch.arange(3.0).view(3, 1)).values().tolist() == [[0], [1], [2]]
+
+
+def test_jagged_parts():
+    values = torch.arange(5.0)
+    x = torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 2, 5]))
+    assert [part.tolist() for part in x.unbind()] == [[0, 1], [2, 3, 4]]
+    y = torch.nested.nested_tensor_from_jagged(values, lengths=torch.tensor([4, 1]))
+    assert y.offsets().tolist() == [0, 4, 5]
+    z = torch.nested.narrow(torch.arange(6).view(2, 3), 1, 1, torch.tensor([1, 2]), torch.jagged)
+    assert [part.tolist() for part in z.unbind()] == [[1], [4, 5]]
+
+
+def test_copies_and_writes():
+    x = jagged(requires_grad=True)
+    assert copy.deepcopy(x).requires_grad
+    assert pickle.loads(pickle.dumps(x.detach())).offsets().tolist() == [0, 2, 6]
+    y = jagged()
+    y.add_(1).mul_(2)
+    assert_equal(y.values(), 2 * (jagged().values() + 1))
+    assert y.zero_().values().abs().sum().item() == 0
+
+
+REFUSED = {
+    "other lengths": (lambda x: x + other(), RuntimeError, "shapes"),
+    "batch": (lambda x: x.softmax(0), RuntimeError, "across the batch dimension"),
+    "slice": (lambda x: x[:, 0], RuntimeError, "not supported for NestedTensor on dim=0"),
+    "numpy": (lambda x: x.numpy(), RuntimeError, "not supported for tensor subclasses"),
+    "sort": (lambda x: x.cov(), NotImplementedError, "not provided for nested tensors"),
+    "both": (lambda x: x.sum((1, 2)), RuntimeError, "ragged and non-batch"),
+    "view": (lambda x: x.view(-1, 3), RuntimeError, "cannot view shape"),
+    "ranks": (
+        lambda x: torch.nested.nested_tensor([[1.0], 2.0]),
+        RuntimeError,
+        "must have the same dimension",
+    ),
+    "offsets": (
+        lambda x: torch.nested.nested_tensor_from_jagged(torch.ones(2)),
+        RuntimeError,
+        "offsets or lengths is required",
+    ),
+}
+
+
+def other():
+    return torch.nested.nested_tensor(components()[::-1], layout=torch.jagged)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_raises(name):
+    call, error, words = REFUSED[name]
+    with pytest.raises(error, match=words):
+        call(jagged())
