@@ -120,6 +120,7 @@ from .frontend.factories import zeros_like as zeros_like
 from .frontend.indexing import masked_select as masked_select
 from .frontend.indexing import nonzero as nonzero
 from .frontend.memory_methods import as_strided as as_strided
+from .frontend.memory_methods import as_strided_scatter as as_strided_scatter
 from .frontend.memory_methods import clone as clone
 from .frontend.memory_methods import is_conj as is_conj
 from .frontend.memory_methods import resolve_conj as resolve_conj
@@ -229,7 +230,7 @@ _LATER |= dict.fromkeys(
         *("UntypedStorage", "TypedStorage", "FloatStorage", "DoubleStorage", "HalfStorage"),
         *("BFloat16Storage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage"),
         *("LongStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"),
-        "is_storage",
+        *("StorageBase", "is_storage"),
     ),
     "frontend.storages",
 )

@@ -6,7 +6,7 @@ from . import ops
 from .autograd.grad_mode import no_grad
 from .core import dtypes
 from .core.device import as_device
-from .frontend.storages import ReadOnlyStorage
+from .frontend.storages import StorageBase
 from .late import LateModule
 from .names.missing import missing_in
 from .tape.tensor import Tensor
@@ -67,7 +67,7 @@ def _unflatten_dense_tensors(flat: Tensor, tensors) -> tuple[Tensor, ...]:
 
 
 @no_grad()
-def _rebuild_tensor(storage: ReadOnlyStorage, storage_offset: int, size, stride) -> Tensor:
+def _rebuild_tensor(storage: StorageBase, storage_offset: int, size, stride) -> Tensor:
     """A tensor on the memory of a storage, at an offset in elements.
 
     >>> x = jaxgrad.arange(4.0)

@@ -16,7 +16,15 @@ import numpy as np
 
 from ..core.copy_slices import ViewStep, in_order, same
 from ..core.view_ops import is_strided
-from ..storage.alias import Alias, begin, offset_of, place_inside, root_of, settle, watch
+from ..storage.alias import (
+    Alias,
+    begin,
+    chain_from,
+    offset_of,
+    place_inside,
+    root_of,
+    settle,
+)
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -162,15 +170,6 @@ def released(groups: dict) -> list[JoinedMemory]:
     for group in groups.values():
         group.release()
     return list(groups.values())
-
-
-def chain_from(shown, place: ViewStep | None) -> ViewStep | None:
-    """The calls of a place on a source of another abstract value, such as that of a tracer."""
-    step = None
-    for call, numbers in in_order(place):
-        again = call.primitive.call(call.structure, (shown, *call.inputs[1:]))
-        shown, step = again.outputs[0], ViewStep(watch(again), list(map(int, numbers)), step)
-    return step
 
 
 def is_joined(captured, joined: set) -> bool:

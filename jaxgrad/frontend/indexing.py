@@ -431,6 +431,12 @@ class IndexingMethods:
 
     __getitem__ = getitem
     __setitem__ = setitem
+
+    def __delitem__(self, index):
+        raise TypeError(
+            "Tensor does not support deleting items: index the others, or take narrow()"
+        )
+
     nonzero = nonzero
     masked_select = masked_select
 

@@ -44,7 +44,7 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     if isinstance(argument, Tensor):
         return _alias(what, argument, dtype, device)
     if storages.is_storage(argument):
-        return _alias(what, storage_tensors.row_of(argument), dtype, device)
+        return _alias(what, storage_tensors.row_of(argument), dtype, device).detach()
     if device is None and is_meta(None):  # as in PyTorch, whose class Tensor is that of CPUs
         device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()

@@ -6,12 +6,15 @@ XLA lays out arrays in its own way; the numbers here are those that PyTorch woul
 
 from __future__ import annotations
 
+import math
+
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
-from ..core.aval import Size, strides_of
-from ..core.device import contiguous_format, preserve_format
+from ..core.aval import strides_of
+from ..core.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
+from ..core.view_ops import is_strided
 from ..late import LateModule
 from ..storage.alias import Storage, begin, cut, detached, known_offset_of
 from ..storage.inplace_check import move, permit, turn
@@ -30,6 +33,8 @@ from ..tape.tensor import (
     version_of,
 )
 from ..tape.torch_function import api_boundary
+from ..tape.version_counter import counter_of
+from .factory_options import size_of
 
 storages = LateModule("jaxgrad.frontend.storages")
 storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
@@ -84,24 +89,88 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     """
     offset = offset_of(input) if storage_offset is None else storage_offset
     whole = _whole(input)
+    if not _shows(whole, tuple(size), tuple(stride), offset - offset_of(whole)):
+        return _of_memory(input, size, stride, offset)
+    start = offset - offset_of(whole)
     if abstract_value(whole).strides is not None:
         whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
-    if not whole.is_contiguous():
+    if whole.requires_grad and not input.requires_grad:  # a view that was not recorded
+        with no_grad():
+            return ops.as_strided(whole, size, stride, start)
+    return ops.as_strided(whole, size, stride, start)
+
+
+def _shows(whole, size, stride, start) -> bool:
+    """Whether a tensor shows all elements at strides from `start` on in its part of memory, or
+    nothing shows them.
+    """
+    if not layouts.is_dense(whole.shape, whole.stride()):
+        return False
+    is_valid = len(size) == len(stride) and min((*size, *stride), default=0) >= 0
+    is_inside = is_valid and start >= 0 and start + layouts.reach(size, stride) <= whole.numel()
+    return is_inside or _storage_of(whole).aval.shape.numel() == whole.numel()
+
+
+def _of_memory(tensor, size, stride, offset):
+    """The elements at strides of a memory that no tensor of the history shows."""
+    if tensor.requires_grad or has_tangent(tensor):
         raise RuntimeError(
-            f"as_strided: a base of shape {list(whole.shape)} with strides {whole.stride()} has "
-            "gaps in memory that it does not show: call it on the tensor that shows all"
+            f"as_strided of a tensor of shape {list(tensor.shape)} with strides {tensor.stride()} "
+            "that requires grad or has a tangent, to elements of its memory that neither it nor "
+            "its base shows: they have no history. Call it on detach(), or on the tensor that "
+            "shows them all"
         )
-    return ops.as_strided(whole, size, stride, offset - offset_of(whole))
+    row = storage_tensors.memory_row(_storage_of(tensor), tensor.dtype)
+    with no_grad():
+        return detached(ops.as_strided(row, size, stride, offset))
+
+
+@api_boundary
+def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=None) -> Tensor:
+    """Return a copy of a tensor with other values at strides of its memory.
+
+    input: a tensor of any dtype, whose strides the copy has if it has no gaps in memory. src: the
+    values, of the shape `size`. size, stride, storage_offset: as for `as_strided`.
+
+    Raises RuntimeError for elements that the tensor does not show.
+
+    >>> x = jaxgrad.zeros(2, 2)
+    >>> jaxgrad.as_strided_scatter(x, jaxgrad.ones(2), (2,), (3,))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    start = 0 if storage_offset is None else storage_offset - offset_of(input)
+    if abstract_value(input).strides is None:
+        return ops.as_strided_scatter(input, src, size, stride, start)
+    shape, strides = input.shape, input.stride()
+    if layouts.is_dense(shape, strides):
+        order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
+        places = sorted(range(len(shape)), key=order.__getitem__)
+        ordered = ops.as_strided_scatter(input.permute(order), src, size, stride, start)
+        return ops.clone(ordered.permute(places))
+    row = input.new_zeros(layouts.reach(shape, strides))
+    row = ops.as_strided_scatter(row, input, shape, strides, 0)
+    row = ops.as_strided_scatter(row, src, size, stride, start)
+    return ops.clone(ops.as_strided(row, shape, strides, 0))
 
 
 def _whole(tensor):
-    """The tensor that shows the most memory and shares the tensor's history and tangents."""
+    """The tensor that shows the most memory in this dtype and shares the tensor's history and
+    tangents.
+    """
     alias, base = alias_of(tensor), _base_of(tensor)
-    if base is None:
+    is_leaf = tensor.requires_grad and (tensor.is_leaf or not (base is None or base.requires_grad))
+    if alias is None or alias.root is None or is_leaf:
         return tensor
-    if alias.tangents is None or not has_tangent(tensor):
-        return base
-    return tensor if alias.steps is alias.tangents.steps else cut(alias, alias.tangents.steps)
+    if alias.tangents is not None and has_tangent(tensor):
+        last = alias.tangents.steps
+    else:
+        last = alias.steps
+        while last is not None and is_strided(last.call):
+            last = last.before
+        if last is None and base is not None:
+            return base
+    return tensor if alias.steps is last else cut(alias, last)
 
 
 @api_boundary
@@ -230,6 +299,69 @@ def show(tensor: Tensor, source: Tensor):
     dual.restore(tensor, held)
 
 
+def _check_source(tensor, source, storage_offset, size):
+    """Raise TypeError or RuntimeError for a source that `set_` does not take."""
+    is_storage = storages.is_storage(source)
+    is_known = is_storage or source is None or isinstance(source, Tensor)
+    if not is_known or (storage_offset is None) is not (size is None):
+        raise TypeError(
+            "set_() received an invalid combination of arguments: it takes a tensor or a storage, "
+            "alone or with storage_offset, size and stride, not "
+            f"{type_name(source)}"
+        )
+    if isinstance(source, Tensor) and source.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype} to a tensor of type {tensor.dtype}"
+        )
+    is_typed = is_storage and isinstance(source, storages.TypedStorage)
+    if is_typed and source.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {tensor.dtype.scalar_type} or an UntypedStorage, but got "
+            f"type {source.dtype.scalar_type} for argument 1 'storage'"
+        )
+
+
+def _laid_out(source, size, stride, offset):
+    """The elements at strides of a tensor's memory, which is enlarged where it is too small."""
+    stride = layouts.contiguous(size) if stride is None else tuple(stride)
+    is_valid = offset >= 0 and len(size) == len(stride) and min((*size, *stride), default=0) >= 0
+    if is_valid and math.prod(size):
+        _enlarge(_storage_of(source), offset + layouts.reach(size, stride), source.dtype)
+    return _of_memory(source.detach(), size, stride, offset)
+
+
+def _enlarge(memory: Storage, count: int, dtype):
+    """Give a memory room for so many elements of a dtype."""
+    shown = memory.aval
+    needed = -(-count * dtype.itemsize // shown.dtype.itemsize)
+    if needed > layouts.reach(shown.shape, strides_of(shown)):
+        storage_tensors.memory_row(memory, shown.dtype, needed)
+
+
+def _strides_in(memory_format, size):
+    memory_format.check("resize_", size)
+    return layouts.channels_last(size) if memory_format.rank else layouts.contiguous(size)
+
+
+def _resize(tensor, size, strides):
+    needed = layouts.reach(size, strides)
+    if alias_of(tensor) is None and needed > layouts.reach(tensor.shape, tensor.stride()):
+        # nothing else shows the memory, so that the tensor needs no place in it
+        with no_grad():
+            row = storage_tensors.in_memory_order(tensor)
+            row = ops.cat([row, row.new_zeros(needed - row.numel())])
+            move(tensor, row.view(size) if layouts.is_contiguous(size, strides) else row)
+            if tensor.shape == size:
+                return
+    offset, base = offset_of(tensor), _base_of(tensor)
+    _enlarge(_storage_of(tensor), offset + needed, tensor.dtype)
+    whole = None if base is None else _whole(tensor)
+    if whole is base is not None and _shows(base, size, strides, offset - offset_of(base)):
+        turn(tensor, lambda view: as_strided(view, size, strides, offset), False)
+    else:
+        move(tensor, _of_memory(tensor, size, strides, offset))
+
+
 class MemoryMethods:
     """Methods of `Tensor` about its memory; `frontend/methods.py` installs them."""
 
@@ -319,7 +451,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(4)[:2].untyped_storage().nbytes()
         16
         """
-        return storages.UntypedStorage(_storage_of(self))
+        return storages.untyped(_storage_of(self))
 
     def storage(self) -> storages.TypedStorage:
         """Return the memory of the tensor as elements of its dtype.
@@ -327,7 +459,17 @@ class MemoryMethods:
         >>> jaxgrad.arange(4.0)[2:].storage().tolist()
         [0.0, 1.0, 2.0, 3.0]
         """
-        return storages.TypedStorage(_storage_of(self), self.dtype)
+        return storages.TypedStorage._of(_storage_of(self), self.dtype)
+
+    _typed_storage = storage
+
+    def storage_type(self):
+        """Return the type of storages of this dtype.
+
+        >>> jaxgrad.zeros(1).storage_type() is jaxgrad.FloatStorage
+        True
+        """
+        return storages.TYPES[self.storage().pickle_storage_type()]
 
     def data_ptr(self) -> int:
         """Return the address of the first element in the memory of the process, or of the device;
@@ -433,71 +575,94 @@ class MemoryMethods:
     def data(self):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
+    def set_(self, source=None, storage_offset=None, size=None, stride=None) -> Tensor:
         """Make the tensor show the memory of another, or a storage, and return it.
 
-        source: a tensor; a storage, whose elements become a row; an empty tensor by default.
-        storage_offset, size, stride: which elements of the memory, in elements; the strides of a
-        contiguous tensor by default. Raises RuntimeError if this tensor requires grad, or if one of
-        both is on the device meta; NotImplementedError if either has a forward-mode tangent.
+        source: a tensor of this dtype; a storage, whose elements become a row; an empty tensor by
+        default. storage_offset, size, stride: which elements of the memory, in elements; the
+        strides of a contiguous tensor by default. A storage that is too small is enlarged.
+
+        Raises RuntimeError for another dtype, if this tensor requires grad, or if one of both is on
+        the device meta; NotImplementedError if either has a forward-mode tangent.
 
         >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
         tensor([1., 1., 1.])
         >>> jaxgrad.zeros(0).set_(jaxgrad.arange(4.0).storage(), 1, (2,), (2,))
         tensor([1., 3.])
         """
-        if storages.is_storage(source):
-            source = storage_tensors.row_of(source, self.dtype)
-        if size is not None:
-            stride = layouts.contiguous(tuple(size)) if stride is None else stride
-            with no_grad():
-                source = source.as_strided(tuple(size), tuple(stride), storage_offset)
-        if has_tangent(self) or (source is not None and has_tangent(source)):
+        _check_source(self, source, storage_offset, size)
+        if has_tangent(self) or (isinstance(source, Tensor) and has_tangent(source)):
             raise NotImplementedError(
                 "Trying to use forward AD with set_ that does not support it because it has not "
                 "been implemented yet: call copy_, which takes the tangent along"
             )
         permit("set_", self, self.requires_grad, overlapping=True)
-        if source is not None and source.is_meta != self.is_meta:
+        if source is not None and source.device.type != self.device.type:
             raise RuntimeError(
                 f'Attempted to set the storage of a tensor on device "{self.device}" to a storage '
                 f'on different device "{source.device}". The devices must match'
             )
-        move(self, detached(self.new_empty(0) if source is None else source))
+        if source is None:
+            source = self.new_empty(0)
+        elif not isinstance(source, Tensor):
+            memory = source._storage
+            source = storage_tensors.memory_row(memory, self.dtype)
+        if size is not None:
+            offset = storage_offset + (offset_of(source) if isinstance(source, Tensor) else 0)
+            source = _laid_out(source, tuple(size), stride, offset)
+        move(self, detached(source))
+        counter_of(self).count()
         return self
 
-    def resize_(self, *size, memory_format=None) -> Tensor:
-        """Resize the tensor in place, keep its elements in memory order and fill up with zeros.
+    def resize_(self, *size, memory_format=None, **named) -> Tensor:
+        """Resize the tensor in place. It shows the elements of its memory in their order there; the
+        memory is enlarged where it is too small, and new elements are 0.
 
-        size: ints, or a list of ints. A view gets memory of its own. Raises RuntimeError if the
-        tensor requires grad or has a forward-mode tangent.
+        size: ints, or a list of ints. memory_format: `contiguous_format`, `channels_last` or
+        `channels_last_3d`. Raises RuntimeError for a negative size, for a tensor that requires grad
+        or has a forward-mode tangent, and for a format that does not fit the size.
 
         >>> jaxgrad.ones(2).resize_(3)
         tensor([1., 1., 0.])
         """
+        size = size_of("resize_", size, named)
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
         if has_tangent(self):
             raise RuntimeError("cannot resize variables that has a forward grad")
         permit("resize_", self, False, overlapping=True)
-        size = tuple(size[0]) if size and isinstance(size[0], tuple | list) else size
-        count, before = Size(size).numel(), self.numel()
-        with no_grad():
-            row = self.reshape(-1)
-            if count > before:
-                row = ops.cat([row, self.new_zeros(count - before)])
-            move(self, row[:count].reshape(size).clone())
+        if min(size, default=0) < 0:
+            raise RuntimeError(f"resize_(): the size {list(size)} has a negative extent")
+        if memory_format is preserve_format:
+            raise RuntimeError("Unsupported memory format Preserve: resize_ has no other tensor")
+        strides = _strides_in(memory_format, size) if memory_format else layouts.contiguous(size)
+        if size != self.shape or (memory_format and strides != self.stride()):
+            _resize(self, size, strides)
+        counter_of(self).count()
         return self
 
-    def resize_as_(self, other: Tensor) -> Tensor:
+    def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
         """Call `resize_` with the shape of another tensor.
+
+        memory_format: as for `resize_`, and `preserve_format` for the strides of the other tensor.
 
         >>> jaxgrad.ones(2).resize_as_(jaxgrad.zeros(1))
         tensor([1.])
         """
-        return self.resize_(tuple(other.shape))
+        if not isinstance(the_template, Tensor):
+            raise TypeError(
+                "resize_as_(): argument 'the_template' (position 1) must be Tensor, not "
+                f"{type_name(the_template)}"
+            )
+        if memory_format is preserve_format:
+            rank = the_template.ndim
+            is_last = layouts.is_channels_last(the_template.shape, the_template.stride())
+            formats = {4: channels_last, 5: channels_last_3d}
+            memory_format = formats[rank] if is_last else contiguous_format
+        return self.resize_(the_template.shape, memory_format=memory_format)
 
-    as_strided, clone, is_conj = as_strided, clone, is_conj
+    as_strided, as_strided_scatter = as_strided, as_strided_scatter
+    clone, is_conj = clone, is_conj
     resolve_conj, resolve_neg = resolve_conj, resolve_neg
     t_ = _inplace_view("t_", "", [1, 2])
     transpose_ = _inplace_view("transpose_", "0, 1", [1, 2])

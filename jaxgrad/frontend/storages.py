@@ -1,23 +1,33 @@
 """Storages as scripts see them: the size, the address and the elements of the memory of tensors.
 
-A storage is read-only: tensors write to it.
+They read and write the memory through a tensor that shows all of it as a row, and resize it
+(storage_tensors.py).
 """
 
 from __future__ import annotations
 
+import copy
+import operator
 import os
+import weakref
+from collections.abc import Sequence
 
 import jax
 import numpy as np
 
 from ..core import dtypes
 from ..core import strides as layouts
-from ..core.aval import make_aval, strides_of
-from ..core.device import device_of
+from ..core.aval import strides_of
+from ..core.device import as_device, device_of
+from ..late import LateModule
 from ..names.missing import missing_in
 from ..storage.address import in_memory_order
-from ..storage.alias import Storage, settle
+from ..storage.alias import Storage, begin, settle
 from ..tape import handle_lock
+
+array_creation = LateModule("jaxgrad.frontend.array_creation")
+factories = LateModule("jaxgrad.frontend.factories")
+storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
 
 def elements(storage: Storage) -> np.ndarray:
@@ -34,19 +44,19 @@ def elements(storage: Storage) -> np.ndarray:
     return in_memory_order(np.asarray(array, order="C"), strides_of(storage.aval))
 
 
-class ReadOnlyStorage:
-    """The memory that tensors share, as elements of `dtype`."""
+class StorageBase:
+    """The memory that tensors share, as elements of `dtype`. Writes reach the tensors."""
 
     dtype: dtypes.dtype
-    kind: str
 
-    def __init__(self, storage: Storage):
-        if not isinstance(storage, Storage):
-            raise TypeError(
-                f"{type(self).__name__}: jaxgrad makes no storage without a tensor; make the "
-                "tensor, and call its untyped_storage()"
-            )
-        self._storage = storage
+    @classmethod
+    def _of(cls, memory: Storage, dtype: dtypes.dtype | None = None):
+        """The storage that shows a memory of tensors."""
+        storage = object.__new__(cls)
+        storage._storage = memory
+        if dtype is not None:
+            storage.dtype = dtype
+        return storage
 
     @property
     def device(self):
@@ -56,6 +66,9 @@ class ReadOnlyStorage:
         device(type='cpu')
         """
         return device_of(self._storage.array)
+
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it is on a GPU.")
+    is_hpu = is_sparse = property(lambda self: False, doc="False: there are none.")
 
     def data_ptr(self) -> int:
         """Return the address of the bytes, as `Tensor.data_ptr` does.
@@ -111,58 +124,294 @@ class ReadOnlyStorage:
         >>> jaxgrad.arange(3.0)[1:].storage().tolist()
         [0.0, 1.0, 2.0]
         """
-        return elements(self._storage).view(self.dtype.numpy).tolist()
+        return self._numbers().tolist()
 
-    @classmethod
-    def _of_numbers(cls, values: np.ndarray, dtype: dtypes.dtype):
-        return cls(Storage(values, make_aval(values.shape, dtype)))
+    def _numbers(self) -> np.ndarray:
+        self._check_data()
+        numbers = elements(self._storage).view(np.uint8)
+        return numbers[: self.size() * self.element_size()].view(self.dtype.numpy)
 
-    def __getitem__(self, index):
-        return self.tolist()[index]
+    def _check_data(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type: there are no numbers")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._numbers(), dtype)
+
+    def _row(self):
+        self._check_data()
+        return storage_tensors.row_of(self)
 
     def __iter__(self):
         return iter(self.tolist())
 
-    def __eq__(self, other):
-        return type(other) is type(self) and self._storage is other._storage
+    def _place(self, index):
+        """An index from 0, or a slice with the step 1."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self.size())
+            if step != 1:
+                raise RuntimeError(
+                    f"Trying to slice with a step of {step}, but only a step of 1 is supported: "
+                    "make a tensor of the storage"
+                )
+            return slice(start, max(start, stop))
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeError(f"can't index a {type(self)} with {type(index)}")
+        place, count = operator.index(index), self.size()
+        if not -count <= place < count:
+            raise IndexError(f"index {place} out of range for storage of size {count}")
+        return place % count
 
-    def __hash__(self):
-        return id(self._storage)
+    def fill_(self, value):
+        """Write a number to all elements, and return the storage.
+
+        >>> x = jaxgrad.zeros(2)
+        >>> x.storage().fill_(3).tolist(), x.tolist()
+        ([3.0, 3.0], [3.0, 3.0])
+        """
+        self[:] = value
+        return self
+
+    def copy_(self, source, non_blocking: bool | None = None):
+        """Write the bytes of another storage of this size to this one, which is returned.
+
+        source: a storage. non_blocking: not used. Raises RuntimeError for another size in bytes.
+
+        >>> x = jaxgrad.zeros(2)
+        >>> storage = x.storage().copy_(jaxgrad.ones(2).storage())
+        >>> x.tolist()
+        [1.0, 1.0]
+        """
+        if self.nbytes() != source.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was "
+                f"{source.nbytes()} bytes"
+            )
+        if self.nbytes():
+            row = storage_tensors.memory_row(self._storage, self._storage.aval.dtype)
+            row.copy_(storage_tensors.row_of(source, row.dtype))
+        return self
+
+    def clone(self):
+        """Return a copy with memory of its own.
+
+        >>> x = jaxgrad.ones(2)
+        >>> copied = x.storage().clone().fill_(0)
+        >>> x.tolist()
+        [1.0, 1.0]
+        """
+        return type(self)._of(copy.deepcopy(self._storage), self.__dict__.get("dtype"))
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        memory = copy.deepcopy(self._storage, memo)
+        return type(self)._of(memory, self.__dict__.get("dtype"))
+
+    def _resize(self, size: int):
+        """Resize the memory to so many bytes."""
+        itemsize = self._storage.aval.dtype.itemsize
+        if size < 0 or size % itemsize:
+            raise RuntimeError(
+                f"resize_: a storage of {self._storage.aval.dtype} may have a multiple of "
+                f"{itemsize} bytes, not {size}"
+            )
+        storage_tensors.memory_row(self._storage, self._storage.aval.dtype, size // itemsize)
+
+    def cpu(self):
+        """Return the storage itself if it is on a CPU, else a copy there.
+
+        >>> jaxgrad.ones(2).storage().cpu().tolist()
+        [1.0, 1.0]
+        """
+        return self if self.device.type == "cpu" else self.to(device="cpu")
+
+    def to(self, *, device, non_blocking: bool = False):
+        """Return the storage itself if it is on the device, else a copy there.
+
+        >>> jaxgrad.ones(2).storage().to(device="cpu").tolist()
+        [1.0, 1.0]
+        """
+        if as_device(device) == self.device:
+            return self
+        moved = self._row().to(device)
+        return type(self)._of(begin(moved).storage, self.__dict__.get("dtype"))
+
+    def is_pinned(self, device=None) -> bool:
+        """Return False: no memory is page-locked.
+
+        >>> jaxgrad.ones(2).storage().is_pinned()
+        False
+        """
+        return False
+
+    def is_shared(self) -> bool:
+        """Return False: no memory is shared by processes.
+
+        >>> jaxgrad.ones(2).storage().is_shared()
+        False
+        """
+        return False
+
+    def share_memory_(self):
+        """Raise RuntimeError: XLA's arrays cannot be moved to memory that processes share.
+
+        >>> jaxgrad.ones(2).storage().share_memory_()
+        Traceback (most recent call last):
+        RuntimeError: share_memory_(): XLA manages the memory of arrays, and processes cannot
+        share it; send the values instead
+        """
+        raise RuntimeError(UNSHARED)
+
+    def get_device(self) -> int:
+        """Return the number of the device, -1 for a CPU.
+
+        >>> jaxgrad.ones(2, device="cpu").storage().get_device()
+        -1
+        """
+        return -1 if self.device.index is None else self.device.index
+
+    def _converted(self, dtype: dtypes.dtype) -> TypedStorage:
+        return TypedStorage._of(begin(self._row().to(dtype, copy=True)).storage, dtype)
 
     def __repr__(self):
-        return f"{self.tolist()}\n[{self.kind}(device={self.device}) of size {self.size()}]"
+        numbers = "\n ".join(map(str, self.tolist() if self.device.type != "meta" else ["..."]))
+        return f" {numbers}\n[{self._kind()} of size {self.size()}]"
+
+
+UNSHARED = (
+    "share_memory_(): XLA manages the memory of arrays, and processes cannot share it; send the "
+    "values instead"
+)
+
+
+def _conversion(name: str, dtype: dtypes.dtype):
+    def convert(self) -> TypedStorage:
+        return self._converted(dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    shown = [dtype.numpy.type(1).item()]
+    convert.__doc__ = f"""Return a copy with the elements in {dtype}.
+
+    >>> jaxgrad.ones(1).storage().{name}().tolist()
+    {shown}
+    """
+    return convert
+
+
+for _name, _dtype in {
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "short": dtypes.int16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "bool": dtypes.bool,
+    "complex_float": dtypes.complex64,
+    "complex_double": dtypes.complex128,
+}.items():
+    setattr(StorageBase, _name, _conversion(_name, _dtype))
+
+
+def _allocated(what: str, arguments, dtype: dtypes.dtype, device) -> Storage:
+    """New memory: of so many elements, which are 0, or with the numbers of a sequence."""
+    if len(arguments) > 1:
+        raise RuntimeError(
+            f"{what} received an invalid combination of arguments. It takes a size, or a sequence "
+            f"of numbers, and a device, not {len(arguments)} of them"
+        )
+    (data,) = arguments or (0,)
+    if isinstance(data, StorageBase):
+        raise TypeError(
+            f"{what}: Argument type not recognized: {type(data).__name__}; its clone() is a copy"
+        )
+    if hasattr(data, "__index__"):
+        if data < 0:
+            raise RuntimeError(f"{what}: a storage has a size from 0, not {data}")
+        tensor = factories.zeros(operator.index(data), dtype=dtype, device=device)
+    elif isinstance(data, Sequence) and not isinstance(data, str):
+        return _of_numbers(np.array(data).astype(dtype.numpy), device)
+    else:
+        raise TypeError(f"{what}: Argument type not recognized: {type(data).__name__}")
+    return begin(tensor).storage
 
 
 BYTE_ORDERS = {"native": "=", "little": "<", "big": ">"}
 
 
 def _numbers(buffer, byte_order, count: int, offset: int, dtype: dtypes.dtype) -> np.ndarray:
-    """The numbers in a buffer, as a new array. Raises ValueError for another byte order."""
+    """The numbers in a buffer, as a new array. Raises ValueError for another byte order, and for a
+    buffer that is too short.
+    """
     if dtype.itemsize > 1 and byte_order not in BYTE_ORDERS:
+        if byte_order is None:
+            raise RuntimeError("from_buffer(): missing required argument 'byte_order' (pos 2)")
         raise ValueError(
-            f"from_buffer: byte_order is 'native', 'little' or 'big' for {dtype}, not {byte_order}"
+            f"invalid byte_order {byte_order!r} (expected 'big', 'little', or 'native') of {dtype}"
         )
+    size = memoryview(buffer).nbytes
+    if not 0 <= offset <= size:
+        raise ValueError(
+            f"from_buffer(): offset must be non-negative and no greater than buffer length ({size})"
+            f", but got {offset}"
+        )
+    if count < 0 and (size - offset) % dtype.itemsize:
+        raise ValueError(
+            f"from_buffer(): buffer size ({size - offset}) must be a multiple of element size "
+            f"({dtype.itemsize})"
+        )
+    available = (size - offset) // dtype.itemsize
+    if count > available:
+        raise ValueError(
+            f"from_buffer(): buffer has only {available} elements after offset {offset}, but "
+            f"specified a size of {count}"
+        )
+    if dtype is dtypes.bool:
+        return np.frombuffer(buffer, np.uint8, count, offset) != 0
     order = BYTE_ORDERS.get(byte_order, "=")
     there = np.frombuffer(buffer, dtype.numpy.newbyteorder(order), count, offset)
     return there.astype(dtype.numpy)
 
 
-class UntypedStorage(ReadOnlyStorage):
+class UntypedStorage(StorageBase):
     """The memory that tensors share as bytes; `Tensor.untyped_storage` returns it.
+
+    A call makes a new one: `UntypedStorage(4)` has four bytes, which are 0, and
+    `UntypedStorage([1, 2])` those of a sequence. device: the default one if it is None.
+
+    Raises TypeError for other arguments.
 
     >>> x = jaxgrad.zeros(4)
     >>> x.untyped_storage() == x[:2].untyped_storage()
     True
+    >>> jaxgrad.UntypedStorage([1, 2]).tolist()
+    [1, 2]
     """
 
-    dtype, kind = dtypes.uint8, "torch.storage.UntypedStorage"
+    dtype = dtypes.uint8
+    filename = None  # of memory that is that of a file, which none is
+    _is_part = False  # whether it is a copy of a part of a storage
+
+    def __init__(self, *size, device=None, **named):
+        if named.keys() - {"size"} or (size and named):
+            raise TypeError(f"UntypedStorage(): unknown arguments: {', '.join(named)}")
+        arguments = size or tuple(named.values())
+        self._storage = _allocated("UntypedStorage()", arguments, self.dtype, device)
+
+    def _kind(self):
+        return f"torch.storage.UntypedStorage(device={self.device})"
 
     @classmethod
     def from_file(cls, filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """Return the first bytes of a file as a storage. They are read from the file where they are
-        used, and are not to change meanwhile.
+        used, and are not to change meanwhile. Writes do not reach the file.
 
-        filename: a path. shared: False, since a storage is read-only. nbytes: how many, all if 0.
+        filename: a path. shared: False, since no memory is that of a file. nbytes: how many, all if
+        0.
 
         Raises RuntimeError with `shared=True`, and if the file has fewer bytes; OSError for a file
         that cannot be read.
@@ -174,21 +423,7 @@ class UntypedStorage(ReadOnlyStorage):
         ...     jaxgrad.UntypedStorage.from_file(file.name, nbytes=2).tolist()
         [97, 98]
         """
-        if shared:
-            raise RuntimeError(
-                "UntypedStorage.from_file(shared=True): a storage is read-only, and writes to "
-                "tensors do not reach the file; use shared=False, and write the file anew"
-            )
-        size = os.stat(filename).st_size
-        if nbytes > size:
-            raise RuntimeError(
-                f"UntypedStorage.from_file: {filename} has {size} bytes, fewer than nbytes={nbytes}"
-            )
-        count = nbytes or size
-        read = (
-            np.memmap(filename, np.uint8, "r", shape=(count,)) if count else np.zeros(0, np.uint8)
-        )
-        return cls._of_bytes(read)
+        return cls._of(_of_file("UntypedStorage", filename, shared, nbytes, cls.dtype))
 
     @classmethod
     def from_buffer(
@@ -204,16 +439,13 @@ class UntypedStorage(ReadOnlyStorage):
         buffer: `bytes`, or what has a buffer. byte_order: that of its numbers, "native", "little"
         or "big"; needed for dtypes of several bytes. count: how many numbers, all if -1; offset:
         the bytes before them. dtype: that of the numbers. Raises ValueError for a buffer that is
-        too short, and without a byte order where one is needed.
+        too short and an unknown byte order, RuntimeError without a byte order where one is needed.
 
         >>> jaxgrad.UntypedStorage.from_buffer(b"abc").tolist()
         [97, 98, 99]
         """
-        return cls._of_bytes(_numbers(buffer, byte_order, count, offset, dtype).view(np.uint8))
-
-    @classmethod
-    def _of_bytes(cls, values: np.ndarray) -> UntypedStorage:
-        return cls._of_numbers(values, dtypes.uint8)
+        numbers = _numbers(buffer, byte_order, count, offset, dtype)
+        return cls._of(_of_numbers(numbers.view(np.uint8)))
 
     def untyped(self) -> UntypedStorage:
         """Return the storage itself.
@@ -224,29 +456,160 @@ class UntypedStorage(ReadOnlyStorage):
         """
         return self
 
+    def new(self) -> UntypedStorage:
+        """Return an empty storage on this device.
+
+        >>> jaxgrad.zeros(2).untyped_storage().new().size()
+        0
+        """
+        return UntypedStorage(device=self.device)
+
+    def resizable(self) -> bool:
+        """Return True: all memory can be resized.
+
+        >>> jaxgrad.zeros(2).untyped_storage().resizable()
+        True
+        """
+        return True
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Resize the memory to so many bytes, and return the storage. New bytes are 0. A tensor for
+        which it is too small raises when it is read.
+
+        size: a multiple of the bytes of an element. Raises RuntimeError for another number.
+
+        >>> x = jaxgrad.ones(2)
+        >>> x.untyped_storage().resize_(16).nbytes()
+        16
+        """
+        self._resize(operator.index(size))
+        return self
+
+    def byteswap(self, dtype: dtypes.dtype):
+        """Reverse the order of the bytes of each number, in place. dtype: that of the numbers;
+        those of a complex number are its two parts.
+
+        >>> storage = jaxgrad.UntypedStorage([1, 2])
+        >>> storage.byteswap(jaxgrad.int16)
+        >>> storage.tolist()
+        [2, 1]
+        """
+        width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        swapped = self._numbers().reshape(-1, width)[:, ::-1].reshape(-1)
+        self.copy_(UntypedStorage._of(_of_numbers(swapped)))
+
+    def type(self, dtype=None, non_blocking: bool = False):
+        """Return the name of the type, or a storage with the bytes in another dtype.
+
+        >>> jaxgrad.zeros(2).untyped_storage().type()
+        'torch.storage.UntypedStorage'
+        """
+        return "torch.storage.UntypedStorage" if dtype is None else self._converted(dtype.dtype)
+
     def __getitem__(self, index):
-        if not isinstance(index, slice):
-            return super().__getitem__(index)
-        if index.step not in (None, 1):
+        place = self._place(index)
+        self._check_data()
+        numbers = self._numbers()[place]
+        if not isinstance(place, slice):
+            return numbers.item()
+        part = self._of(_of_numbers(numbers))
+        part._is_part = True
+        return part
+
+    def __setitem__(self, index, value):
+        if self._is_part:
             raise RuntimeError(
-                f"UntypedStorage: a slice has the step 1, not {index.step}: make a tensor of it"
+                "UntypedStorage: a slice of a storage is a copy here, to which no write is: write "
+                "to the storage itself, as in storage[2:4] = 0"
             )
-        return self._of_bytes(elements(self._storage).view(np.uint8)[index])
+        self._row()[self._place(index)] = operator.index(value) % 256
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._storage is other._storage
+
+    def __hash__(self):
+        return id(self._storage)
 
 
-class TypedStorage(ReadOnlyStorage):
+def _of_numbers(values: np.ndarray, device=None) -> Storage:
+    return begin(array_creation.finish(array_creation.taken_over(values, device))).storage
+
+
+def _of_file(name: str, filename, shared: bool, nbytes: int, dtype: dtypes.dtype) -> Storage:
+    if shared:
+        raise RuntimeError(
+            f"{name}.from_file(shared=True): writes to a storage do not reach the file; use "
+            "shared=False, and write the file anew"
+        )
+    size = os.stat(filename).st_size
+    if nbytes > size:
+        raise RuntimeError(
+            f"{name}.from_file: file <{filename}> size <{size}> is smaller than the required "
+            f"mapping size <{nbytes}>"
+        )
+    count = (nbytes or size) // dtype.itemsize
+    if not count:
+        return _of_numbers(np.zeros(0, dtype.numpy))
+    return _of_numbers(np.memmap(filename, dtype.numpy, "r", shape=(count,)))
+
+
+def untyped(memory: Storage) -> UntypedStorage:
+    """The one object that stands for a memory as bytes, for as long as it is used."""
+    storage = None if memory.untyped is None else memory.untyped()
+    if storage is None:
+        storage = UntypedStorage._of(memory)
+        memory.untyped = weakref.ref(storage)
+    return storage
+
+
+class TypedStorage(StorageBase):
     """The memory that tensors share as elements of a dtype; `Tensor.storage` returns it.
+
+    A call makes a new one, as that of `UntypedStorage` does, with elements of `dtype` (the default
+    dtype if it is None). wrap_storage: an untyped storage whose memory it shows.
+
+    Raises RuntimeError for other arguments.
 
     >>> x = jaxgrad.arange(3)
     >>> x.storage().dtype, isinstance(x.storage(), jaxgrad.LongStorage)
     (torch.int64, True)
+    >>> jaxgrad.TypedStorage([1, 2], dtype=jaxgrad.float32).tolist()
+    [1.0, 2.0]
     """
 
-    kind = "torch.storage.TypedStorage"
+    def __init__(self, *size, wrap_storage=None, dtype=None, device=None, _internal=False):
+        if wrap_storage is None:
+            self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
+            self._storage = _allocated("TypedStorage.__init__", size, self.dtype, device)
+            return
+        if size or dtype is None:
+            raise RuntimeError(
+                "TypedStorage.__init__ received an invalid combination of arguments. With "
+                "wrap_storage it takes a dtype, and no sizes"
+            )
+        if not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(
+                "Argument 'wrap_storage' must be UntypedStorage, but got "
+                f"{type(wrap_storage).__name__}"
+            )
+        self.dtype, self._storage = dtype, wrap_storage._storage
 
-    def __init__(self, storage: Storage, dtype: dtypes.dtype | None = None):
-        super().__init__(storage)
-        self.dtype = storage.aval.dtype if dtype is None else dtype
+    def _kind(self):
+        return f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+
+    filename = None
+
+    @classmethod
+    def from_buffer(cls, *arguments, dtype: dtypes.dtype, device=None, **named) -> TypedStorage:
+        """Return a storage with a copy of the numbers of a buffer; see
+        `UntypedStorage.from_buffer`.
+
+        >>> jaxgrad.TypedStorage.from_buffer(b"ab", dtype=jaxgrad.uint8).tolist()
+        [97, 98]
+        """
+        return cls._of(_of_numbers(_read(dtype, *arguments, **named)), dtype)
+
+    _from_buffer = from_buffer
 
     def untyped(self) -> UntypedStorage:
         """Return the same memory as bytes.
@@ -254,7 +617,64 @@ class TypedStorage(ReadOnlyStorage):
         >>> jaxgrad.zeros(2).storage().untyped().nbytes()
         8
         """
-        return UntypedStorage(self._storage)
+        return untyped(self._storage)
+
+    _untyped_storage = property(untyped)
+
+    def resize_(self, size: int):
+        """Resize the memory to so many elements; see `UntypedStorage.resize_`.
+
+        >>> x = jaxgrad.ones(2)
+        >>> x.storage().resize_(3)
+        >>> x.storage().tolist()
+        [1.0, 1.0, 0.0]
+        """
+        self._resize(operator.index(size) * self.dtype.itemsize)
+
+    def pickle_storage_type(self) -> str:
+        """Return the name of the type of storages of this dtype.
+
+        >>> jaxgrad.zeros(2).storage().pickle_storage_type()
+        'FloatStorage'
+        """
+        return f"{self.dtype.scalar_type}Storage"
+
+    def type(self, dtype=None, non_blocking: bool = False):
+        """Return the name of the type, or a storage with the elements in another dtype.
+
+        dtype: a type such as `jaxgrad.DoubleStorage`, or its name.
+
+        >>> jaxgrad.zeros(2).storage().type()
+        'torch.FloatStorage'
+        """
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        kind = TYPES[dtype.rpartition(".")[2]] if isinstance(dtype, str) else dtype
+        return self._converted(kind.dtype)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        if not hasattr(index, "__index__"):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        return self._numbers()[self._place(index)].item()
+
+    def __setitem__(self, index, value):
+        if not isinstance(index, slice) and not hasattr(index, "__index__"):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        if isinstance(value, str):
+            raise TypeError(f"can't assign a str to a torch.{self.dtype.scalar_type}Tensor")
+        self._row()[self._place(index)] = value
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._storage is other._storage
+
+    def __hash__(self):
+        return id(self._storage)
+
+
+def _read(dtype, buffer, byte_order=None, count=-1, offset=0):
+    return _numbers(buffer, byte_order, count, offset, dtype)
 
 
 class StorageType(type):
@@ -262,8 +682,16 @@ class StorageType(type):
     the class `TypedStorage`.
     """
 
-    def __call__(cls, *arguments, **options):
-        return TypedStorage(*arguments, **options)
+    def __call__(cls, *size, wrap_storage=None, device=None):
+        if wrap_storage is None:
+            memory = _allocated(f"{cls!r}.__new__", size, cls.dtype, device)
+            return TypedStorage._of(memory, cls.dtype)
+        if size:
+            raise RuntimeError(
+                f"{cls!r}.__new__ received an invalid combination of arguments. With wrap_storage "
+                "it takes no sizes"
+            )
+        return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
@@ -276,9 +704,26 @@ class StorageType(type):
         [97, 98]
         """
         numbers = _numbers(buffer, byte_order, count, offset, cls.dtype)
-        return TypedStorage._of_numbers(numbers, cls.dtype)
+        return TypedStorage._of(_of_numbers(numbers), cls.dtype)
 
     _from_buffer = from_buffer
+
+    def from_file(cls, filename, shared: bool = False, size: int = 0):
+        """Return the first numbers of a file as a storage; see `UntypedStorage.from_file`.
+
+        size: how many, all if 0.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     count = file.write(b"abc")
+        ...     file.flush()
+        ...     jaxgrad.ByteStorage.from_file(file.name, size=2).tolist()
+        [97, 98]
+        """
+        nbytes = size * cls.dtype.itemsize
+        return TypedStorage._of(
+            _of_file(cls.__name__, filename, shared, nbytes, cls.dtype), cls.dtype
+        )
 
 
 def _type_of(dtype) -> StorageType:
@@ -308,7 +753,7 @@ def is_storage(obj) -> bool:
     >>> jaxgrad.is_storage(jaxgrad.zeros(1).storage()), jaxgrad.is_storage(jaxgrad.zeros(1))
     (True, False)
     """
-    return isinstance(obj, ReadOnlyStorage)
+    return isinstance(obj, StorageBase)
 
 
 __getattr__ = missing_in(__name__)

@@ -29,6 +29,7 @@ from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
 
 storages = LateModule("jaxgrad.frontend.storages")
+storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
 _OF_NUMPY = np.ndarray, np.generic
@@ -105,10 +106,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     >>> jaxgrad.asarray([1, 2], dtype=jaxgrad.float32)
     tensor([1., 2.])
     """
-    if copy is False and not isinstance(obj, Tensor | jax.Array):
+    if copy is False and not isinstance(obj, Tensor | jax.Array | storages.StorageBase):
         raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
-    if isinstance(obj, storages.ReadOnlyStorage):
-        obj = storages.elements(obj._storage).view(obj.dtype.numpy)
+    if isinstance(obj, storages.StorageBase):
+        obj = storage_tensors.row_of(obj)
     if not isinstance(obj, Tensor):
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     result = obj.to(device=device, dtype=dtype, copy=bool(copy))

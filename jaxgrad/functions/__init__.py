@@ -20,7 +20,8 @@ FUNCTIONS = {
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
     "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     "creation": (
-        "empty_permuted empty_strided frombuffer range scalar_tensor tril_indices triu_indices"
+        "empty_permuted empty_strided from_file frombuffer range scalar_tensor tril_indices "
+        "triu_indices"
     ),
     "distance": "cdist cosine_similarity pairwise_distance pdist",
     "dropout": (
@@ -43,6 +44,7 @@ FUNCTIONS = {
     ),
     "low_rank": "pca_lowrank svd_lowrank",
     "matmul": "bilinear chain_matmul inner kron tensordot",
+    "memory": "as_strided_ detach_ resize_as_",
     "norm": "frobenius_norm native_norm norm norm_except_dim nuclear_norm",
     "normalization": (
         "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
@@ -73,10 +75,10 @@ FUNCTIONS = {
     "statistics": "corrcoef cov",
     "view_copies": (
         "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long "
-        "_cast_Short alias_copy as_strided_copy detach_copy diagonal_copy expand_copy "
-        "narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy "
-        "t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
-        "view_as_real_copy view_copy"
+        "_cast_Short _conj_copy _neg_view_copy _reshape_alias_copy alias_copy as_strided_copy "
+        "detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy "
+        "split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy "
+        "unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy"
     ),
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
 }
@@ -86,7 +88,7 @@ METHODS = (
     "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
     "fliplr flipud float_power hsplit index_put index_put_ inner is_neg is_nonzero "
     "is_same_size istft kron logdet lu matrix_power msort multinomial nanmean nanquantile "
-    "norm prelu quantile "
+    "narrow_copy norm prelu quantile "
     "repeat_interleave stft tensor_split unique unique_consecutive unsafe_chunk vsplit"
 )
 

@@ -13,8 +13,12 @@ from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, empty, full, like, zeros
 from ..frontend.factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of
 from ..frontend.tensor_data import NOT_WRITABLE, as_tensor, from_numpy
+from ..late import LateModule
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+
+storages = LateModule("jaxgrad.frontend.storages")
+storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
 RANGE = (
     "torch.range is deprecated and will be removed in a future release because its behavior is "
@@ -194,6 +198,27 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     if not numbers.flags.writeable:
         warnings.warn(NOT_WRITABLE.format("buffer"), UserWarning, users_stacklevel())
     return as_tensor(numbers).requires_grad_(requires_grad)
+
+
+@api_boundary
+def from_file(filename, shared=None, size=0, *, dtype=None, **options) -> Tensor:
+    """Return a 1-d tensor of the first numbers of a file.
+
+    filename: a path. shared: False or None, since no memory is that of a file: writes to the tensor
+    do not reach it. size: how many numbers. dtype: the default dtype if it is None. Other options
+    are those of `zeros`. Raises RuntimeError with `shared=True`, and for a file that is too short.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     count = file.write(bytes([1, 2]))
+    ...     file.flush()
+    ...     jaxgrad.from_file(file.name, size=2, dtype=jaxgrad.uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    """
+    dtype = dtypes.get_default_dtype() if dtype is None else dtype
+    bytes_ = storages.UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
+    row = storage_tensors.row_of(bytes_, dtype)[:size].detach()
+    return row.to(options.get("device")).requires_grad_(options.get("requires_grad", False))
 
 
 @api_boundary

@@ -4,45 +4,131 @@ conversions by the name of a dtype.
 
 from __future__ import annotations
 
+import functools
+
 from .. import ops
 from ..core import dtypes
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import FUNCTIONS
+from .out import takes_out
 
 
-def _copying(name: str, view: str):
-    @api_boundary
+def _copied(view: Tensor) -> Tensor:
+    return ops.clone(view) if view.is_contiguous() else view.contiguous()
+
+
+def _copying(name: str, view):
+    @functools.wraps(view)
     def copied(input: Tensor, *args, **kwargs):
-        result = getattr(input, view)(*args, **kwargs)
-        if isinstance(result, Tensor):
-            return ops.clone(result)
-        return tuple(map(ops.clone, result))
+        result = view(input, *args, **kwargs)
+        return _copied(result) if isinstance(result, Tensor) else tuple(map(_copied, result))
 
     copied.__name__ = copied.__qualname__ = name
-    copied.__doc__ = f"""Return a copy of what `Tensor.{view}` returns, with memory of its own.
+    copied.__doc__ = f"""Return a contiguous copy of what `{name.removesuffix("_copy")}` returns.
 
-    input: a tensor; the other arguments are those of `{view}`.
+    input: a tensor; the other arguments are those of the view. out: a tensor, or a list of tensors,
+    that receives the result.
     """
-    return copied
+    return takes_out(copied)
 
 
-@api_boundary
-def alias_copy(input: Tensor) -> Tensor:
-    """Return a copy of a tensor."""
-    return ops.clone(input)
+# the views, with the arguments of their copies
 
 
-@api_boundary
-def view_as_real_copy(input: Tensor) -> Tensor:
-    """Return a copy of `view_as_real`."""
-    return ops.clone(ops.view_as_real(input))
+def _alias(input: Tensor):
+    return input
 
 
-@api_boundary
-def view_as_complex_copy(input: Tensor) -> Tensor:
-    """Return a copy of `view_as_complex`."""
-    return ops.clone(ops.view_as_complex(input))
+def _as_strided(input: Tensor, size, stride, storage_offset=None):
+    return input.as_strided(size, stride, storage_offset)
+
+
+def _detach(input: Tensor):
+    return input.detach()
+
+
+def _diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
+    return input.diagonal(offset, dim1, dim2)
+
+
+def _expand(input: Tensor, size, *, implicit=False):
+    return input.expand(size)
+
+
+def _narrow(input: Tensor, dim, start, length):
+    return input.narrow(dim, start, length)
+
+
+def _permute(input: Tensor, dims):
+    return input.permute(dims)
+
+
+def _select(input: Tensor, dim, index):
+    return input.select(dim, index)
+
+
+def _slice(input: Tensor, dim=0, start=None, end=None, step=1):
+    return ops.slice(input, dim, start, end, step)
+
+
+def _split(input: Tensor, split_size, dim=0):
+    return input.split(split_size, dim)
+
+
+def _split_with_sizes(input: Tensor, split_sizes, dim=0):
+    return input.split_with_sizes(split_sizes, dim)
+
+
+def _squeeze(input: Tensor, dim=None):
+    return input.squeeze() if dim is None else input.squeeze(dim)
+
+
+def _t(input: Tensor):
+    return input.t()
+
+
+def _transpose(input: Tensor, dim0, dim1):
+    return input.transpose(dim0, dim1)
+
+
+def _unbind(input: Tensor, dim=0):
+    return input.unbind(dim)
+
+
+def _unfold(input: Tensor, dimension, size, step):
+    return input.unfold(dimension, size, step)
+
+
+def _unsqueeze(input: Tensor, dim):
+    return input.unsqueeze(dim)
+
+
+def _view(input: Tensor, size=None, *, dtype=None):
+    if dtype is None and isinstance(size, dtypes.dtype):
+        dtype = size
+    # a copy needs no strides that fit
+    return input.contiguous().view(size if dtype is None else dtype)
+
+
+def _view_as_complex(input: Tensor):
+    return ops.view_as_complex(input)
+
+
+def _view_as_real(input: Tensor):
+    return ops.view_as_real(input)
+
+
+def _conj(input: Tensor):
+    return ops.conj_physical(input)
+
+
+def _neg_view(input: Tensor):
+    return ops.neg(input)
+
+
+def _reshape_alias(input: Tensor, size, stride):
+    return input.as_strided(size, stride)
 
 
 def _casting(name: str, dtype: dtypes.dtype):
@@ -66,5 +152,8 @@ globals().update({name: _casting(name, dtype) for name, dtype in _CASTS.items()}
 
 _VIEWS = [name for name in FUNCTIONS["view_copies"].split() if name.endswith("_copy")]
 globals().update(
-    {name: _copying(name, name.removesuffix("_copy")) for name in _VIEWS if name not in globals()}
+    {
+        name: _copying(name, globals()[f"_{name.strip('_').removesuffix('_copy')}"])
+        for name in _VIEWS
+    }
 )

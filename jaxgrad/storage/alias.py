@@ -67,21 +67,35 @@ from .creation_meta import (
 class Storage:
     """The memory that aliases share.
 
-    array, aval: the value of the owner, the first tensor; pending: a write that the array does not
-    include yet, as (place, new array, its abstract value); epoch: the number of the last write;
-    home: the memory whose address code has asked for (address.py).
+    array, aval: the value of the owner, the first tensor, or of a row of all elements once `relay`
+    made it one; pending: a write that the array does not include yet, as (place, new array, its
+    abstract value); epoch: the number of the last write; home: the memory whose address code has
+    asked for (address.py); owner: the abstract value of the owner, and the step that cuts it from
+    the row, None until there is a row; untyped: a weak reference to the storage as users see it.
     """
 
-    __slots__ = ("__weakref__", "array", "aval", "epoch", "home", "pending")
+    __slots__ = ("__weakref__", "array", "aval", "epoch", "home", "owner", "pending", "untyped")
 
     def __init__(self, array, aval):
         self.array, self.aval = array, aval
-        self.epoch, self.pending, self.home = 0, None, None
+        self.epoch, self.pending, self.home, self.owner, self.untyped = 0, None, None, None, None
 
     def __deepcopy__(self, memo):
         with handle_lock.lock:
             settle(self)
-            return Storage(self.array, self.aval)
+            copied = Storage(self.array, self.aval)
+            copied.owner = self.owner
+            return copied
+
+    def relay(self, array, aval, step: ViewStep):
+        """Hold the elements as a row, or as a row of another length. step: the call of `as_strided`
+        that cuts the owner from a row. All aliases read again, at their places in the row.
+        """
+        with handle_lock.lock:
+            settle(self)
+            owner = self.owner or (self.aval, step)
+            self.owner, self.array, self.aval = owner, array, aval
+            self.epoch += 1
 
     @property
     def address(self) -> int:
@@ -97,7 +111,7 @@ class Alias:
     """The place of a tensor in the memory that it shares.
 
     root: the alias of the tensor that it was cut from, None for a root; base: PyTorch's `_base`;
-    steps: the view calls from the root; place: the view calls from the storage's owner; seen: the
+    steps: the view calls from the root; place: the view calls from the storage's array; seen: the
     last write that it has read; creation: how it was created (creation_meta.py); followed: the last
     recorded write of a root, or the write up to which a view's history is current; before: the
     tensor that stands for the handle before `t_` or `data=` changed it; tangents: those of a root,
@@ -105,11 +119,12 @@ class Alias:
     """
 
     __slots__ = (
+        "_place",
+        "_whole",
         "base",
         "before",
         "creation",
         "followed",
-        "place",
         "root",
         "seen",
         "steps",
@@ -119,10 +134,21 @@ class Alias:
 
     def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
         self.tangents = None
-        self.storage, self.place, self.root, self.base = storage, place, root, base
+        self.storage, self.root, self.base = storage, root, base
+        self._place, self._whole = place, storage.aval  # of which its place is a part
         self.steps, self.creation, self.before = steps, creation, None
         self.seen = storage.epoch
         self.followed = 0 if root is None else root.followed
+
+    @property
+    def place(self) -> ViewStep | None:
+        storage = self.storage
+        if self._whole is not storage.aval:
+            whole, step = storage.owner
+            first = chain_from(storage.aval, step) if self._whole is whole else None
+            self._place = chain_from(storage.aval, self._place, first)
+            self._whole = storage.aval
+        return self._place
 
     def refresh(self, tensor):
         """Bring the tensor of this alias up to date with the writes to other aliases."""
@@ -271,6 +297,16 @@ def _data(leaves):
     # of a symbolic number its array, which tells whether two views have one place
     numbers = [leaf for leaf in leaves[1:] if not isinstance(leaf, Tensor)]
     return [number._array if type(number) is Varying else number for number in numbers]
+
+
+def chain_from(shown, place: ViewStep | None, step: ViewStep | None = None) -> ViewStep | None:
+    """The calls of a place on a source of another abstract value, after a step if there is one."""
+    shown = shown if step is None else step.call.outputs[0]
+    for call, numbers in in_order(place):
+        again = call.primitive.call(call.structure, (shown, *call.inputs[1:]))
+        numbers = [n if isinstance(n, jax.core.Tracer) else int(n) for n in numbers]
+        shown, step = again.outputs[0], ViewStep(watch(again), numbers, step)
+    return step
 
 
 def copy_place(source: Tensor, clone: Tensor, memo: dict):

@@ -76,18 +76,72 @@ def test_a_storage_of_a_result_in_another_order_of_dimensions():
     assert y.stride() == (1, 3) and y.storage().tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_storages_are_made_of_tensors_alone():
-    for kind in (jaxgrad.UntypedStorage, jaxgrad.TypedStorage, jaxgrad.FloatStorage):
-        with pytest.raises(TypeError, match="jaxgrad makes no storage without a tensor"):
-            kind(8)
+def test_storages_that_are_made():
+    assert jaxgrad.UntypedStorage(2).tolist() == [0, 0] and len(jaxgrad.UntypedStorage()) == 0
+    assert jaxgrad.FloatStorage([1, 2.5]).tolist() == [1, 2.5]
+    assert jaxgrad.TypedStorage([1, 2], dtype=jaxgrad.int16).nbytes() == 4
+    typed = jaxgrad.FloatStorage(wrap_storage=jaxgrad.UntypedStorage(8))
+    assert (typed.size(), typed.dtype, typed.type()) == (2, jaxgrad.float32, "torch.FloatStorage")
+    x = jaxgrad.empty(0).set_(typed)
+    typed[1] = 3
+    x[0] = 4
+    assert (x.tolist(), typed.tolist()) == ([4, 3], [4, 3])
+    for arguments, error in [((1, 2), RuntimeError), (("a",), TypeError)]:
+        with pytest.raises(error):
+            jaxgrad.FloatStorage(*arguments)
+
+
+def test_writes_through_storages():
+    x = jaxgrad.arange(3.0)
+    bytes_, typed = x.untyped_storage(), x.storage()
+    assert bytes_ is x[1:].untyped_storage()
+    bytes_[3], bytes_[2] = 64, 0  # 2.0 is 0x40000000
+    typed[-1] = 7
+    assert x.tolist() == [2, 1, 7] and x._version == 0
+    copied = typed.clone()
+    assert bytes_.fill_(0) is bytes_ and x.tolist() == [0, 0, 0] and copied.tolist() == [2, 1, 7]
+    assert typed.copy_(copied).tolist() == [2, 1, 7] and typed.long().tolist() == [2, 1, 7]
+    swapped = jaxgrad.UntypedStorage([1, 2, 3, 4])
+    swapped.byteswap(jaxgrad.int16)
+    assert swapped.tolist() == [2, 1, 4, 3] and jaxgrad.tensor(typed).tolist() == [2, 1, 7]
+    aliased = jaxgrad.asarray(typed)
+    aliased[0] = 5
+    assert x.tolist() == [5, 1, 7]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda s: s[3], IndexError, "index 3 out of range for storage of size 2"),
+        (lambda s: s[0:1], RuntimeError, "slices are only supported in UntypedStorage"),
+        (lambda s: s["a"], RuntimeError, "can't index a"),
+        (lambda s: s.__setitem__(0, "a"), TypeError, "can't assign a str to a torch.FloatTensor"),
+        (lambda s: s.untyped()[::2], RuntimeError, "only a step of 1 is supported"),
+        (lambda s: s.copy_(jaxgrad.FloatStorage(3)), RuntimeError, "size does not match"),
+        (lambda s: s.untyped().resize_(3), RuntimeError, "multiple of 4 bytes"),
+        (lambda s: s.share_memory_(), RuntimeError, "processes cannot share it"),
+        (lambda s: s.untyped()[:2].fill_(0), RuntimeError, "a slice of a storage is a copy"),
+        (lambda s: type(s).from_buffer(b"abc", "big", dtype=s.dtype), ValueError, "multiple of"),
+        (lambda s: type(s).from_buffer(b"abcd", "x", dtype=s.dtype), ValueError, "byte_order"),
+    ],
+)
+def test_refused_uses_of_storages(call, error, message):
+    storage = jaxgrad.FloatStorage([1, 2])
+    with pytest.raises(error, match=message):
+        call(storage)
+    assert storage.tolist() == [1, 2]
+
+
+def test_storages_have_no_numbers_in_a_trace():
     with pytest.raises(RuntimeError, match="has no numbers inside of a function"):
         jaxgrad.jit(lambda x: x.storage().tolist())(jaxgrad.ones(2))
 
 
 def test_a_storage_as_text():
     shown = repr(jaxgrad.tensor([1, 2], dtype=jaxgrad.uint8).untyped_storage())
-    assert shown == "[1, 2]\n[torch.storage.UntypedStorage(device=cpu) of size 2]"
-    assert "torch.storage.TypedStorage" in repr(jaxgrad.ones(1).storage())
+    assert shown == " 1\n 2\n[torch.storage.UntypedStorage(device=cpu) of size 2]"
+    shown = repr(jaxgrad.ones(1, device="cpu").storage())
+    assert shown == " 1.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 1]"
 
 
 def test_bytes_of_numbers():

@@ -1,0 +1,120 @@
+"""`set_`, `resize_` and `as_strided`: what they show of the memory of tensors, as in PyTorch."""
+
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import tensor
+
+SET = [
+    (lambda x: torch.zeros(2).set_(x.storage(), 3, (2, 2), (2, 1)), [[3, 4], [5, 6]], (2, 1), 3),
+    (lambda x: torch.zeros(2).set_(x.storage(), 3, (2, 2), (0, 1)), [[3, 4], [3, 4]], (0, 1), 3),
+    (lambda x: torch.zeros(2).set_(x[2:], 3, (2, 2), (2, 1)), [[5, 6], [7, 8]], (2, 1), 5),
+    (lambda x: torch.zeros(2).set_(x.untyped_storage(), 10, (2,)), [10, 11], (1,), 10),
+    (lambda x: torch.zeros(2).set_(x.view(3, 4).t()[:1]), [[0, 4, 8]], (1, 4), 0),
+    (lambda x: torch.zeros(2).set_(), [], (1,), 0),
+    (lambda x: x.clone().resize_(2).resize_(4), [0, 1, 2, 3], (1,), 0),
+    (lambda x: x[1:5].resize_(2, 1), [[1], [2]], (1, 1), 1),
+    (lambda x: x[::2].resize_(3), [0, 1, 2], (1,), 0),
+    (lambda x: x[:6].view(2, 3).t().resize_(2, 3), [[0, 1, 2], [3, 4, 5]], (3, 1), 0),
+    (lambda x: x[:6].view(2, 3).t().resize_(3, 2), [[0, 3], [1, 4], [2, 5]], (1, 3), 0),
+    (lambda x: x[3:].detach().as_strided((3,), (1,), 0), [0, 1, 2], (1,), 0),
+    (lambda x: x[::2].detach().as_strided((3,), (1,), 2), [2, 3, 4], (1,), 2),
+]
+
+
+@pytest.mark.parametrize(("make", "values", "strides", "offset"), SET)
+def test_memory_that_a_tensor_shows(make, values, strides, offset):
+    x = torch.arange(12.0)
+    shown = make(x)
+    assert (shown.tolist(), shown.stride(), shown.storage_offset()) == (values, strides, offset)
+    if shown.numel() and shown.untyped_storage() is x.untyped_storage():
+        x.fill_(-1)
+        assert (shown == -1).all()
+
+
+def test_resize_in_a_memory_format():
+    x = torch.arange(16.0).reshape(1, 2, 2, 4)
+    x.resize_(1, 2, 4, 2, memory_format=torch.channels_last)
+    assert x.stride() == (16, 1, 4, 2)
+    assert x[0, :, 0].tolist() == [[0, 2], [1, 3]]
+    y = torch.arange(8.0).resize_as_(x[..., :1], memory_format=torch.channels_last)
+    assert y.stride() == (8, 1, 2, 2)
+    with pytest.raises(RuntimeError, match="rank 4 tensor"):
+        x.resize_(16, memory_format=torch.channels_last)
+
+
+def test_growing_memory_stays_shared():
+    x = torch.arange(4.0)
+    part, detached = x[1:], x.detach()
+    part.resize_(6)
+    assert part.tolist() == [1, 2, 3, 0, 0, 0] and x.untyped_storage().nbytes() == 28
+    part[0] = 9
+    detached[3] = 7
+    assert (x.tolist(), part.tolist()) == ([0, 9, 2, 7], [9, 2, 7, 0, 0, 0])
+    x.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 0"):
+        x.tolist()
+    x.untyped_storage().resize_(16).copy_(torch.ones(4).untyped_storage())
+    assert x.tolist() == [1, 1, 1, 1]
+
+
+def test_growing_memory_in_a_compiled_function():
+    @torch.jit
+    def grown(x):
+        y = x * 1
+        part = y[1:]
+        part.resize_(3)
+        part[2] = 5
+        return y, part
+
+    y, part = grown(torch.arange(3.0))
+    assert (y.tolist(), part.tolist()) == ([0, 1, 2], [1, 2, 5])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x.set_(3), TypeError, "invalid combination of arguments"),
+        (lambda x: x.set_(torch.zeros(2, dtype=torch.int64)), RuntimeError, "Could not set tensor"),
+        (
+            lambda x: x.set_(torch.LongStorage(2)),
+            RuntimeError,
+            "Expected a Storage of type Float or an UntypedStorage",
+        ),
+        (lambda x: x.set_(x.storage(), -1, (2,), (1,)), RuntimeError, "invalid storage offset"),
+        (lambda x: x.resize_(-1), RuntimeError, "negative"),
+        (lambda x: x.resize_as_(3), TypeError, "argument 'the_template'"),
+        (lambda x: x.__delitem__(0), TypeError, "Tensor does not support deleting items"),
+    ],
+)
+def test_refused_memory(call, error, message):
+    x = torch.arange(2.0)
+    with pytest.raises(error, match=message):
+        call(x)
+    assert x.tolist() == [0, 1]
+
+
+def test_as_strided_of_a_leaf_that_is_a_view():
+    x = torch.arange(9.0).reshape(3, 3).t().requires_grad_()
+    windows = x.as_strided((2, 2), (1, 2), 1)
+    windows.sum().backward()
+    assert windows.tolist() == [[1, 3], [2, 4]] and windows.grad_fn.name() == "AsStridedBackward0"
+    assert x.grad.tolist() == [[0, 1, 0], [1, 1, 0], [1, 0, 0]]
+    y = torch.arange(9.0)[::2].requires_grad_()
+    with pytest.raises(RuntimeError, match="they have no history"):
+        y.as_strided((3,), (1,), 0)
+
+
+def test_as_strided_of_a_view_in_another_dtype():
+    z = tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    parts = torch.view_as_real(z)[1].as_strided((3,), (1,), 1)
+    parts.sum().backward()
+    assert parts.tolist() == [2, 3, 4] and z.grad.tolist() == [1j, 1 + 1j]
+
+
+def test_as_strided_scatter_follows_the_memory():
+    x, src = torch.arange(9.0).reshape(3, 3).t(), torch.full((2, 2), 7.0)
+    written = torch.as_strided_scatter(x, src, (2, 2), (1, 2), 3)
+    assert written.tolist() == [[0, 7, 7], [1, 7, 7], [2, 7, 8]] and written.stride() == (1, 3)
+    part = x.t()[1:]
+    assert part.as_strided_scatter(src, (2, 2), (1, 2)).tolist() == [[7, 7, 7], [7, 7, 8]]
