@@ -195,6 +195,9 @@ class ConversionMethods:
         >>> jaxgrad.ones(1).type_as(jaxgrad.arange(2))
         tensor([1])
         """
+        if not isinstance(other, Tensor):
+            kind = type_name(other)
+            raise TypeError(f"type_as(): argument 'other' must be Tensor, not {kind}")
         return self.to(other)
 
     def type(self, dtype=None):

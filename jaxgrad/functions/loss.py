@@ -8,6 +8,7 @@ losses with names of reductions. Under autocast they compute in float32.
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
@@ -27,6 +28,7 @@ _EPSILON = 1e-12  # added to squared lengths
 
 def reduced(losses, reduction):
     """Losses after a reduction, given by its number."""
+    reduction = operator.index(reduction)
     if reduction == 1:
         return losses.mean()
     return losses.sum() if reduction == 2 else losses

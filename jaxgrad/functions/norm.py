@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from .. import ops
@@ -99,6 +100,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     tensor([[5.],
             [1.]])
     """
+    pow = operator.index(pow)
     if dim == -1:
         return ops.norm(v, pow)
     if v.ndim == 0:

@@ -7,6 +7,7 @@ first and the last element, which is the window's length for a periodic window a
 from __future__ import annotations
 
 import math
+import operator
 from typing import Unpack
 
 from ..core import dtypes
@@ -116,7 +117,7 @@ def _window(name, function, length, periodic, options, *numbers):
     dtype = dtype_of(options, dtypes.get_default_dtype())
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype!r}")
-    if length < 0:
+    if operator.index(length) < 0:
         raise RuntimeError(
             f"{name} requires non-negative window_length, got window_length={length}"
         )

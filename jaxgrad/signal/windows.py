@@ -6,6 +6,7 @@ Unlike `hann_window` and its kin they are symmetric unless `sym=False`.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Unpack
 
@@ -214,7 +215,7 @@ def _new_window(name, function, M, options, *numbers):
 def _check(name, M, options):
     """The dtype of the window; raises ValueError for a length, layout or dtype that is refused."""
     dtype = dtype_of(options, dtypes.get_default_dtype())
-    if M < 0:
+    if operator.index(M) < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if options.get("layout") not in (None, strided):
         raise ValueError(

@@ -130,6 +130,6 @@ def test_the_text_of_lists_and_dicts():
 
 def test_sizes_are_repeated_and_joined():
     size = jaxgrad.Size([2, 3])
-    results = size * 2, 2 * size, (1,) + size, size + (1,)  # noqa: RUF005
+    results = size * 2, 2 * size, (1,) + size, size + (1,)
     assert {type(result) for result in results} == {jaxgrad.Size}
     assert results[0] == (2, 3, 2, 3) and results[2] == (1, 2, 3)

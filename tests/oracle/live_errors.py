@@ -1,0 +1,108 @@
+"""Wrong calls of every operator: what PyTorch refuses is refused here too, and nothing else is.
+
+make oracle ARGUMENTS="tests/oracle/live_errors.py"     (SEED=17 repeats a run)
+
+A call is that of a sample with one change: a dimension out of range, a string or None in the place
+of a tensor, a tensor with one dimension more, an unknown keyword. PyTorch crashes at some tensors
+without elements, so there are none.
+"""
+
+import os
+import random
+import secrets
+import warnings
+
+import numpy
+import pytest
+import torch
+from helpers import recorded
+from samples import STAND_INS, Dtype, Marker, find, replace
+
+import jaxgrad
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+CHANGES_OF_A_SAMPLE = 4
+
+# by the operator, the changes after which it is right that one of the two refuses the call alone
+DIFFERENT = {
+    # special methods answer NotImplemented in PyTorch, and Python raises
+    "Tensor.__radd__ Tensor.__rpow__ Tensor.__lshift__ Tensor.__rshift__ Tensor.__rlshift__ "
+    "Tensor.__rrshift__ Tensor.__matmul__": {"unknown keyword", "0 is None", "0 is a text"},
+    # PyTorch reads memory in an order that the shapes do not say
+    "native_batch_norm native_group_norm _weight_norm rnn_tanh rnn_relu": {
+        "0 has a dimension more"
+    },
+    "lstm_cell gru_cell": {"4 has a dimension more", "5 has a dimension more"},
+    # numbers that stand for no mode
+    "grid_sampler_2d grid_sampler_3d": {"2 is 100", "2 is -100", "3 is 100", "3 is -100"},
+    # None is the default
+    "trapz cumulative_trapezoid": {"1 is None"},
+}
+ALLOWED = {name: changes for names, changes in DIFFERENT.items() for name in names.split()}
+
+
+def one_sample_of_each_operator():
+    chosen = {}
+    for _, sample in recorded.SAMPLES:
+        is_plain = sample.through is None and "ops." not in sample.name
+        if is_plain and sample.name not in STAND_INS:
+            chosen.setdefault(sample.name, sample)
+    return list(chosen.values())
+
+
+def arguments_of(sample):
+    """The arguments, with an array of NumPy for each tensor."""
+    supply = iter(sample.draw())
+    return replace(
+        (list(sample.args), sample.kwargs),
+        lambda leaf: next(supply) if isinstance(leaf, Marker) else leaf,
+    )
+
+
+def changes_of(args, kwargs):
+    """The names of the changes that a call may get, and the calls."""
+    for place, value in enumerate(args):
+
+        def with_value(new, place=place):
+            return [*args[:place], new, *args[place + 1 :]], kwargs
+
+        if isinstance(value, numpy.ndarray):
+            yield f"{place} is None", *with_value(None)
+            yield f"{place} is a text", *with_value("a")
+            yield f"{place} has a dimension more", *with_value(value[None])
+        elif type(value) is int:
+            yield f"{place} is 100", *with_value(100)
+            yield f"{place} is -100", *with_value(-100)
+            yield f"{place} is a text", *with_value("a")
+            yield f"{place} is 1.5", *with_value(1.5)
+    yield "unknown keyword", args, kwargs | {"nonsense": 1}
+
+
+def outcome(library, name, args, kwargs):
+    """The classes of an error; None for a result."""
+
+    def fill(leaf):
+        if isinstance(leaf, numpy.ndarray):
+            return library.tensor(leaf.copy())
+        return getattr(library, leaf.name) if isinstance(leaf, Dtype) else leaf
+
+    args, kwargs = replace((args, kwargs), fill)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            find(library, name)(*args, **kwargs)
+    except Exception as error:
+        return [kind.__name__ for kind in type(error).__mro__]
+    return None
+
+
+@pytest.mark.parametrize("sample", one_sample_of_each_operator(), ids=str)
+def test_wrong_calls(sample):
+    chosen = random.Random(f"{SEED} {sample}")
+    calls = list(changes_of(*arguments_of(sample)))
+    for change, args, kwargs in chosen.sample(calls, min(CHANGES_OF_A_SAMPLE, len(calls))):
+        theirs = outcome(torch, sample.name, args, kwargs)
+        ours = outcome(jaxgrad, sample.name, args, kwargs)
+        is_same = (theirs is None) == (ours is None)
+        is_allowed = change in ALLOWED.get(sample.name, ())
+        assert is_same or is_allowed, f"SEED={SEED} {change}: {theirs} {ours}"
