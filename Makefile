@@ -62,15 +62,7 @@ record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autogra
 	.venv-torch/bin/python tests/commands/cards.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
-	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \
-	    tests/oracle/live_matrix.py tests/oracle/live_forward_ad.py \
-	    tests/oracle/live_functions.py tests/oracle/live_transforms.py \
-	    tests/oracle/live_samples.py tests/oracle/live_rules.py \
-	    tests/oracle/live_staleness.py tests/oracle/live_compiled.py \
-	    tests/oracle/live_interrupts.py tests/oracle/live_examples.py \
-	    tests/oracle/live_models.py tests/oracle/live_files.py \
-	    tests/oracle/live_distributions.py tests/oracle/live_masked.py \
-	    tests/oracle/live_vmap.py $(ARGUMENTS)
+	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live*.py $(ARGUMENTS)
 
 mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/commands/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

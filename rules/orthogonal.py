@@ -218,6 +218,7 @@ def ormqr(self, input2, input3, left=True, transpose=False):
     matrices.check_matrix("torch.ormqr", input3, "other")
     matrices.check_numbers("torch.ormqr", self, input2)
     matrices.check_numbers("torch.ormqr", self, input3)
+    _check_batch("torch.ormqr", self, input2, input3)
     axis = -2 if left else -1
     if input3.shape[axis] != self.shape[-2]:
         raise RuntimeError(
@@ -235,6 +236,25 @@ def ormqr(self, input2, input3, left=True, transpose=False):
         return _reflected(vectors, input2, input3, transpose)
     turned = matrices.hermitian_transpose(input3)
     return matrices.hermitian_transpose(_reflected(vectors, input2, turned, not transpose))
+
+
+def _check_batch(name, matrix, tau, other):
+    if tau.ndim != matrix.ndim - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {tau.ndim} and input.ndim is equal to {matrix.ndim}"
+        )
+    if other.ndim != matrix.ndim:
+        raise RuntimeError(
+            f"{name}: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {other.ndim} and input.ndim is equal to {matrix.ndim}"
+        )
+    for which, batch in (("tau", tau.shape[:-1]), ("other", other.shape[:-2])):
+        if batch != matrix.shape[:-2]:
+            raise RuntimeError(
+                f"{name}: Expected batch dimensions of {which} to be equal to input.shape[:-2], "
+                f"but got {list(batch)}"
+            )
 
 
 def ormqr_backward(grad, packed, tau, other, left, transpose):
@@ -329,6 +349,11 @@ def _check_least_squares(name, matrix, right, driver):
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver}"
+        )
+    if right.ndim not in (matrix.ndim - 1, matrix.ndim):
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            f"other.dim()) <= 1, but they are {matrix.ndim} and {right.ndim}"
         )
     is_vector = matrices.is_vector(matrix.shape, right.shape)
     rows = right.shape[-1 if is_vector else -2]

@@ -75,6 +75,17 @@ REFUSED = [
         "The QR decomposition is not differentiable when mode='complete' and nrows > ncols",
     ),
     ("torch.linalg.lstsq(zeros(3, 2), zeros(2))", RuntimeError, "input.size(-2) should match"),
+    ("torch.linalg.lstsq(zeros(3, 2), zeros(1, 3, 2))", RuntimeError, "(input.dim() - other.dim()"),
+    ("torch.linalg.lstsq(zeros(3, 4, 2), zeros(4))", RuntimeError, "(input.dim() - other.dim()"),
+    *[
+        (f"torch.ormqr({', '.join(f'zeros({s})' for s in shapes)})", RuntimeError, words)
+        for shapes, words in (
+            (("1, 3, 2", "2", "3, 2"), "Expected tau to have one dimension less than input"),
+            (("3, 2", "2", "1, 3, 2"), "Expected other to have the same number of dimensions"),
+            (("2, 3, 2", "1, 2", "2, 3, 2"), "Expected batch dimensions of tau to be equal"),
+            (("2, 3, 2", "2, 2", "3, 3, 2"), "Expected batch dimensions of other to be equal"),
+        )
+    ],
     (
         "torch.orgqr(zeros(2, 3), zeros(2))",
         RuntimeError,
