@@ -92,8 +92,10 @@ class TorchFinder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         root, _, rest = fullname.partition(".")
         if root == "functorch":
+            # PyTorch's own package, where it is installed, takes the names from torch
+            is_installed = importlib.machinery.PathFinder.find_spec(root) is not None
             source = existing_module(f"jaxgrad._functorch.{rest or 'deprecated'}")
-            return None if source is None else spec_of(fullname, source)
+            return None if is_installed or source is None else spec_of(fullname, source)
         if root != "torch":
             return None
         if not rest:

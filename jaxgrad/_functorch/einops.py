@@ -1,0 +1,5 @@
+"""The module functorch.einops."""
+
+from __future__ import annotations
+
+from ..func import rearrange as rearrange
