@@ -43,8 +43,9 @@ from .vmap import vmap
 class LeafCall:
     """One call of a function, with new leaves in place of the arguments at `positions`.
 
-    inner: the leaves. outputs, structure: the flat outputs and their structure. nested: whether an
-    outer transform or the caller may differentiate the results.
+    inner: the leaves. outputs, structure: the flat outputs and their structure. is_connected:
+    whether they depend on what an outer transform or the caller differentiates with respect to.
+    nested: whether these may differentiate the results, which were not computed under `no_grad`.
     """
 
     def __init__(self, name, func, args, positions, has_aux):
@@ -57,7 +58,7 @@ class LeafCall:
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {kind}")
         self.arrays = are_arrays(self.leaves)
         recorded = is_grad_enabled()
-        self.nested = recorded and may_be_differentiated(args)
+        self.is_connected = may_be_differentiated(args)
         token = transforms.set(transforms.get() + 1)
         try:
             with recording():
@@ -72,7 +73,8 @@ class LeafCall:
         finally:
             transforms.reset(token)
         self.aux = aux_of(self.aux, self.inner, recorded)
-        self.nested |= recorded and reaches_others(self.outputs, self.inner)
+        self.is_connected |= reaches_others(self.outputs, self.inner)
+        self.nested = recorded and self.is_connected
 
     def set_outputs(self, output):
         output, self.aux = split_aux(self.name, output, self.has_aux)
@@ -98,7 +100,7 @@ class LeafCall:
     def gradients(self, outputs, cotangents, batched=False):
         """The gradients of some outputs with respect to the leaves, zeros for unused leaves."""
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-        create = is_grad_enabled() and (self.nested or may_be_differentiated(cotangents))
+        create = is_grad_enabled() and (self.is_connected or may_be_differentiated(cotangents))
         gradients = [None] * len(self.inner)
         if pairs:
             gradients = autograd.grad(
@@ -230,7 +232,7 @@ def _push_forward(func, strict, has_aux, primals, tangents):
         )
     arrays = are_arrays(points)
     points, directions = _tensors(name, "primals", points), _tensors(name, "tangents", directions)
-    with without_inference(), forward_ad.dual_level():
+    with without_inference(), forward_ad._set_fwd_grad_enabled(True), forward_ad.dual_level():
         duals = [forward_ad.make_dual(*pair) for pair in zip(points, directions, strict=True)]
         with transform(TangentsLevel(entered.get()[-1])):
             output = func(*jax.tree.unflatten(structure, duals))

@@ -10,6 +10,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import func
+from jaxgrad.autograd import forward_ad
 from jaxgrad.tape.tensor import wrap
 
 POINT = np.array([0.4, -0.7, 1.3])
@@ -434,3 +435,28 @@ def test_strides_of_examples():
         func.vmap(lambda a: a.mul_(2))(torch.ones(3, 1).expand(3, 4))
     ones = func.vmap(lambda a: torch.ones(3, 4).t().clone())(x)
     assert ones.stride() == (12, 1, 4)
+
+
+def test_jvp_where_forward_mode_is_switched_off():
+    x = torch.tensor([1.0, 2.0])
+    with forward_ad._set_fwd_grad_enabled(False):
+        _, tangent = func.jvp(torch.sin, (x,), (x,))
+        assert not forward_ad._is_fwd_grad_enabled()
+    assert torch.allclose(tangent, x.cos() * x)
+
+    def shifted(x):
+        with forward_ad._set_fwd_grad_enabled(False):
+            shift = x**2
+        return x**2 - shift
+
+    assert func.jvp(shifted, (x,), (torch.ones(2),))[1].tolist() == [2, 4]
+
+
+def test_a_pullback_that_is_called_outside_of_no_grad():
+    x = torch.tensor(3.0, requires_grad=True)
+    with torch.no_grad():
+        output, pullback = func.vjp(lambda x: x**2, x)
+        (silent,) = pullback(torch.tensor(1.0))
+    (slope,) = pullback(torch.tensor(1.0))
+    assert not (output.requires_grad or silent.requires_grad) and slope.requires_grad
+    assert torch.autograd.grad(slope, x)[0] == 2
