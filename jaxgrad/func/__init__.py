@@ -16,7 +16,7 @@ from ..core import view_ops
 from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import shows_users_frames
 from ..names.missing import missing_in
-from ..tape.mode import is_grad_enabled, recording, transforms
+from ..tape.mode import is_grad_enabled, recording, transform_levels, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, abstract_value, wrap
 from .arguments import (
@@ -33,6 +33,7 @@ from .arguments import (
     split_aux,
     unrecorded,
 )
+from .batched_program import ExampleScope
 from .derivatives import hessian as hessian
 from .derivatives import jacfwd as jacfwd
 from .derivatives import jacrev as jacrev
@@ -169,8 +170,9 @@ def functionalize(func, *, remove: str = "mutations"):
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """Return the value of a tensor inside a transform, without history and tangents, to print it.
 
-    tensor: of any shape and dtype. recurse: without effect, since transforms do not wrap tensors.
-    Under a vmap the result is one example, which has no values yet.
+    tensor: of any shape and dtype. recurse: leave all transforms around, or the innermost one. Of
+    an argument of a vmap the result has all examples; what is computed is one example, which has no
+    values yet.
 
     Raises TypeError for anything but a tensor.
 
@@ -180,6 +182,10 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type_name(tensor)}")
+    levels = transform_levels.get()
+    for level in levels[::-1] if recurse else levels[-1:]:
+        whole = level.show(tensor) if isinstance(level, ExampleScope) else None
+        tensor = tensor if whole is None else whole
     return wrap(tensor._array, view_ops.plain(abstract_value(tensor)))
 
 

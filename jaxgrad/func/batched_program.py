@@ -158,6 +158,15 @@ class ExampleScope(CaptureScope):
         reference, dim, *_ = self.batches.get(id(held(value)), (None, 0))
         return (None if reference is None else reference()), dim
 
+    def show(self, value: Tensor) -> Tensor | None:
+        """All examples of an argument, for code that shows them; None for another tensor."""
+        whole, _ = self.batch_of(value)
+        if whole is None:
+            return None
+        self.printed.append(True)
+        with self.outer_trace():
+            return wrap(whole._array, abstract_value(whole))
+
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
         aval = example_aval(abstract_value(tensor), dim)

@@ -460,3 +460,19 @@ def test_a_pullback_that_is_called_outside_of_no_grad():
     (slope,) = pullback(torch.tensor(1.0))
     assert not (output.requires_grad or silent.requires_grad) and slope.requires_grad
     assert torch.autograd.grad(slope, x)[0] == 2
+
+
+def test_debug_unwrap_shows_all_examples():
+    x, shown = torch.arange(6.0).view(2, 3), []
+
+    def see(a):
+        shown.append([func.debug_unwrap(a, recurse=again).shape for again in (True, False)])
+        return a.sum()
+
+    for _ in range(2):
+        func.vmap(see, 1)(x)
+    func.vmap(func.vmap(see))(x)
+    func.vmap(func.grad(see))(x)
+    assert shown == [[(2, 3), (2, 3)]] * 2 + [[(2, 3), (3,)]] * 2
+    _, whole = func.vmap(lambda a: (a, func.debug_unwrap(a)), out_dims=(0, None))(x)
+    assert whole.equal(x)
