@@ -4,7 +4,7 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxgrad.rules import eigenvalues, matrices
+from jaxgrad.rules import eigenvalues, matrices, orthogonal
 
 from jaxgrad.core import dtypes
 
@@ -224,24 +224,22 @@ def pinverse(self, rcond=1e-15):
 
 
 def pinv_backward(grad, pinv, A):
-    """The gradient where the rank stays the same, also if more than rounding is dropped."""
-    dropped = eigenvalues.size_of(A - _mm(A, pinv, A))
+    """The gradient where the rank stays the same, also if more than rounding is dropped.
+
+    No product has the square of the number of rows, of a tall matrix, as its size.
+    """
+    rows, columns = A.shape[-2:]
+    if rows < columns:
+        return _adjoint(pinv_backward(_adjoint(grad), _adjoint(pinv), _adjoint(A)))
+    dropped = eigenvalues.size_of(A - _mm(A, _mm(pinv, A)))
     digits = 100 * max(A.shape[-2:], default=1) * jnp.finfo(A.dtype).eps
     is_exact = jnp.all(dropped <= digits * eigenvalues.size_of(A))
-    return jax.lax.cond(is_exact, _pinv_backward, _truncated_pinv_backward, grad, pinv, A)
+    return jax.lax.cond(
+        is_exact, orthogonal.pseudoinverse_backward, _truncated_pinv_backward, grad, A, pinv
+    )
 
 
-def _pinv_backward(grad, pinv, A):
-    """See G. Golub, V. Pereyra, The differentiation of pseudo-inverses."""
-    adjoint, moved = _adjoint(pinv), _adjoint(grad)
-    through = _mm(moved, pinv, adjoint)
-    first = through - _mm(A, pinv, through)
-    through = _mm(adjoint, pinv, moved)
-    second = through - _mm(through, pinv, A)
-    return first + second - _mm(adjoint, grad, adjoint)
-
-
-def _truncated_pinv_backward(grad, pinv, A):
+def _truncated_pinv_backward(grad, A, pinv):
     """The gradient if singular values are dropped that are not 0.
 
     The pseudoinverse is V f(S) U^H, where f is 1 / s or 0: the coefficients are its divided

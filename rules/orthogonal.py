@@ -300,16 +300,21 @@ def _inverses(values, rcond):
 
 
 def pseudoinverse_backward(grad, A, result):
-    """See Golub and Pereyra, The differentiation of pseudo-inverses (1973); of constant rank."""
+    """See Golub and Pereyra, The differentiation of pseudo-inverses (1973); of constant rank.
+
+    No product has the square of the number of rows, of a tall matrix, as its size.
+    """
     turned, product = matrices.hermitian_transpose, matrices.product
-    inverse, grad = turned(result), turned(grad)
-    gradient = -product(inverse, turned(grad), inverse)
+    rows, columns = A.shape[-2:]
+    if rows < columns:
+        return turned(pseudoinverse_backward(turned(grad), turned(A), turned(result)))
+    inverse, moved = turned(result), turned(grad)
+    gradient = -product(inverse, product(grad, inverse))
     # the parts of the change outside of the range of A, and of that of A^H
-    gram = product(result, inverse)
-    outside = grad - product(A, result, grad)
-    gradient = gradient + product(outside, gram)
-    gram = product(inverse, result)
-    return gradient + product(gram, grad - product(grad, result, A))
+    outside = moved - product(A, product(result, moved))
+    gradient = gradient + product(outside, product(result, inverse))
+    outside = moved - product(moved, product(result, A))
+    return gradient + product(inverse, product(result, outside))
 
 
 def linalg_lstsq(self, b, rcond=None, *, driver=None):

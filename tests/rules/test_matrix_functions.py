@@ -191,3 +191,21 @@ def test_gradients_of_exponentials(name):
     scale = abs(expected).max() * max(abs(matrix).sum(0).max(), 1)
     assert abs(gradient.numpy() - expected).max() <= 20 * numpy.finfo(float).eps * scale
     count("exponentials")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["pinv", "lstsq", "svd"])
+def test_no_array_of_a_tall_matrix_has_the_square_of_its_rows(function):
+    """It would have four terabytes."""
+    rows = 2**20
+    x = jaxgrad.ones(rows, 1, requires_grad=True)
+    functions = {
+        "pinv": lambda x: jaxgrad.linalg.pinv(x).sum(),
+        "lstsq": lambda x: jaxgrad.linalg.lstsq(x, jaxgrad.ones(rows, 1)).solution.sum(),
+        "svd": lambda x: jaxgrad.linalg.svd(x, full_matrices=False).S.sum(),
+    }
+    (gradient,) = jaxgrad.autograd.grad(functions[function](x), x)
+    # with s = sum(x) and q = sum(x ** 2) = rows the three are s / q, s / q and sqrt(q)
+    expected = {"pinv": -1 / rows, "lstsq": -1 / rows, "svd": rows**-0.5}[function]
+    numpy.testing.assert_allclose(gradient.numpy(), expected, 1e-3)
+    count("memory")
