@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+
 from . import ops
 from .autograd.grad_mode import no_grad
 from .core import dtypes
@@ -28,6 +31,48 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
     if torch_device.type == "cpu" and not allow_cpu:
         raise ValueError(f"Expected a non cpu device, but got: {torch_device}")
     return -1 if torch_device.type == "cpu" else torch_device.index or 0
+
+
+class KeyErrorMessage(str):
+    """A text that KeyError shows as it is, with its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return self
+
+
+class ExceptionWrapper:
+    """An exception and its traceback as text, for another thread or process.
+
+    exc_info: as from `sys.exc_info()`, by default that; where: where it was raised.
+
+    >>> from jaxgrad._utils import ExceptionWrapper
+    >>> try:
+    ...     raise ValueError("bad")
+    ... except ValueError:
+    ...     wrapped = ExceptionWrapper(where="in worker 0")
+    >>> wrapped.exc_type, wrapped.exc_msg.splitlines()[0]
+    (<class 'ValueError'>, 'Traceback (most recent call last):')
+    """
+
+    def __init__(self, exc_info=None, where: str = "in background"):
+        self.exc_type, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_msg = "".join(traceback.format_exception(self.exc_type, error, trace))
+        self.where = where
+
+    def reraise(self):
+        """Raise the exception again; RuntimeError where its class takes more than a text."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            text = KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error
 
 
 def _element_size(dtype: dtypes.dtype) -> int:

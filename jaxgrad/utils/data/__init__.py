@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ...names.missing import missing_in
+from . import datapipes as datapipes
+from . import graph as graph
+from . import graph_settings as graph_settings
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
 from ._utils.worker import get_worker_info as get_worker_info
 from .dataloader import DataLoader as DataLoader
-from .datapipes import IterDataPipe as IterDataPipe
-from .datapipes import MapDataPipe as MapDataPipe
-from .datapipes import functional_datapipe as functional_datapipe
+from .datapipes.datapipe import DataChunk as DataChunk
+from .datapipes.datapipe import IterDataPipe as IterDataPipe
+from .datapipes.datapipe import MapDataPipe as MapDataPipe
+from .datapipes.datapipe import functional_datapipe as functional_datapipe
 from .dataset import ChainDataset as ChainDataset
 from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset

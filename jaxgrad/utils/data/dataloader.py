@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
 from ...names.missing import missing_in
+from . import graph_settings
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.iterators import (
@@ -21,6 +22,7 @@ from ._utils.iterators import (
     _SingleProcessDataLoaderIter,
 )
 from ._utils.worker import get_worker_info as get_worker_info
+from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -108,6 +110,8 @@ class DataLoader(Generic[_T_co]):
         in_order: bool = True,
     ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if isinstance(dataset, IterDataPipe):
+            dataset, shuffle = graph_settings.apply_shuffle_settings(dataset, shuffle), None
         _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
         sampler = _default_sampler(dataset, shuffle, generator) if sampler is None else sampler
         if batch_sampler is not None:

@@ -469,3 +469,21 @@ def test_scripts_from_the_command_line():
             command, input=text, capture_output=True, text=True, timeout=hangs.LIMIT
         )
         assert done.stdout.splitlines()[:3] == ["begins", "[0.0, 2.0]", "[8.0, 18.0]"], done.stderr
+
+
+def test_exceptions_for_other_processes():
+    """PyTorch's class for them, and the words of its text."""
+    wrapper = torch._utils.ExceptionWrapper
+    for kind, wanted in ((ValueError, ValueError), (KeyError, KeyError), (TwoParts, RuntimeError)):
+        try:
+            raise kind("a", "b") if kind is TwoParts else kind("a")
+        except Exception:
+            wrapped = wrapper(where="in worker 3")
+        text = f"Caught {kind.__name__} in worker 3.\nOriginal Traceback"
+        with pytest.raises(wanted, match=text):
+            wrapped.reraise()
+
+
+class TwoParts(Exception):
+    def __init__(self, first, second):
+        super().__init__(first, second)

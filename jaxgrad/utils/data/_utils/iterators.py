@@ -80,6 +80,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
                 "timeout= needs num_workers > 0: a DataLoader without workers waits for no process"
             )
         super()._reset(loader)
+        if hasattr(loader.dataset, "_set_seeds"):  # of pipes of data
+            loader.dataset._set_seeds(self._base_seed)
         self._fetch = fetcher(parts_of(loader))
 
     def _next_data(self):

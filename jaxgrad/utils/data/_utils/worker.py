@@ -191,6 +191,8 @@ def _begin(setting: Setting, connection) -> Parts:
     default_collate_fn_map.update(functions)
     parts = parts._replace(collate=_for_parent(parts.collate, bool(functions)))
     _info = WorkerInfo(setting.number, setting.count, seed, parts.dataset)
+    if hasattr(parts.dataset, "_divide"):  # of pipes of data
+        parts.dataset._divide(setting.count, setting.number)
     if initialize is not None:
         initialize(setting.number)
     return parts
@@ -212,6 +214,12 @@ def _own_work(setting, connection) -> Work:
     return received.value()
 
 
+def _fetcher(setting, parts, epoch):
+    if hasattr(parts.dataset, "_set_seeds"):  # in the same order in all workers
+        parts.dataset._set_seeds(setting.base_seed + epoch)
+    return fetcher(parts)
+
+
 def _serve(setting, parts, error, connection, tasks):
     where, by_value = f"in DataLoader worker process {setting.number}", setting.by_value
     fetch, epoch = None, None
@@ -221,7 +229,7 @@ def _serve(setting, parts, error, connection, tasks):
                 raise error
             asked, indices = task.value()
             if asked != epoch:
-                fetch, epoch = fetcher(parts), asked
+                fetch, epoch = _fetcher(setting, parts, asked), asked
             batch = fetch(indices)
         except Exception as raised:
             is_end = isinstance(raised, StopIteration) and parts.is_iterable

@@ -1,18 +1,37 @@
-"""Pipes of data: datasets that have other pipes as methods, `pipe.shuffled(seed)`.
-
-The pipes that PyTorch itself defines are not here; programs define their own.
-"""
+"""Pipes of data: datasets that have other pipes as methods, `pipe.shuffle().batch(3)`."""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import random
 from collections.abc import Callable, Iterator
 from typing import ClassVar, TypeVar
 
-from ...names.not_provided import names_of
-from .dataset import Dataset, IterableDataset
+from ....names.missing import missing_in
+from ..dataset import Dataset, IterableDataset
 
 _T_co = TypeVar("_T_co", covariant=True)
+
+
+def pipes_in(value):
+    """The pipes in an attribute of a pipe, also in lists and dicts."""
+    if isinstance(value, _WithFunctions):
+        yield value
+    elif isinstance(value, list | tuple | set | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from pipes_in(item)
+    elif "main_datapipe" in getattr(value, "__dict__", ()):
+        yield from pipes_in(value.main_datapipe)
+
+
+def pipes_of(graph: dict) -> list:
+    """The pipes of a graph, each once."""
+    pipes: dict = {}
+    for number, (pipe, inner) in graph.items():
+        pipes[number] = pipe
+        pipes |= {id(other): other for other in pipes_of(inner)}
+    return [*pipes.values()]
 
 
 class _WithFunctions:
@@ -30,6 +49,31 @@ class _WithFunctions:
 
     def __repr__(self):
         return type(self).__qualname__
+
+    def _graph(self, above=frozenset()) -> dict:
+        """By its id this pipe, and the graphs of the pipes in its attributes."""
+        if id(self) in above:
+            return {}
+        inner: dict = {}
+        for pipe in pipes_in(list(vars(self).values())):
+            inner |= pipe._graph(above | {id(self)})
+        return {id(self): (self, inner)}
+
+    def _divide(self, *part):
+        """Give the pipes that can be divided one of several parts: how many, its number, and maybe
+        the group of the parts.
+        """
+        for pipe in pipes_of(self._graph()):
+            if hasattr(type(pipe), "apply_sharding"):
+                takes = len(inspect.signature(pipe.apply_sharding).parameters)
+                pipe.apply_sharding(*part[:takes])
+
+    def _set_seeds(self, seed: int):
+        """Give the pipes that draw random numbers seeds."""
+        draws = random.Random(seed)
+        for pipe in pipes_of(self._graph()):
+            if hasattr(type(pipe), "set_seed"):
+                pipe.set_seed(draws.getrandbits(63))
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable):
@@ -77,6 +121,9 @@ class IterDataPipe(_WithFunctions, IterableDataset[_T_co]):
     def __iter__(self) -> Iterator[_T_co]:
         return self
 
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_last_iterator"}
+
     def reset(self):
         """Do nothing: subclasses clear here what they keep, before each iteration."""
 
@@ -113,6 +160,36 @@ def _while_last(pipe, iterator, number):
     )
 
 
+class DataChunk(list):
+    """The elements of a batch.
+
+    items: the elements.
+
+    >>> print(jaxgrad.utils.data.DataChunk([1, 2]))
+    [1, 2]
+    """
+
+    def __init__(self, items):
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent: str = "") -> str:
+        """The elements as text, after an indentation."""
+        return f"{indent}[{', '.join(map(str, self))}]"
+
+    def raw_iterator(self) -> Iterator:
+        """Iterate over the elements as they were given."""
+        yield from self.items
+
+
+def length_of(pipe, source) -> int:
+    """The length of what a pipe has as its source. Raises TypeError where that has none."""
+    if not hasattr(type(source), "__len__"):
+        raise TypeError(f"{type(pipe).__name__} instance doesn't have valid length")
+    return len(source)
+
+
 class functional_datapipe:
     """Decorates a class of pipes, which become a method of all pipes under a name."""
 
@@ -127,4 +204,4 @@ class functional_datapipe:
         return cls
 
 
-__getattr__, __dir__ = names_of(__name__)
+__getattr__ = missing_in(__name__)

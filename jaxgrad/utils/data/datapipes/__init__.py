@@ -1,0 +1,7 @@
+"""Pipes of data, as torch.utils.data.datapipes: `iter` has those that are iterated over, `map`
+those with samples by index.
+"""
+
+from . import datapipe as datapipe
+from . import iter as iter
+from . import map as map
