@@ -188,6 +188,7 @@ def nll_loss(self, target, weight, reduction, ignore_index):
 def nll_loss_forward(self, target, weight, reduction, ignore_index):
     promotion.refuse("nll_loss", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_target("nll_loss", self, target, weight)
+    _check_weight_dtype(self, weight)
     classes = _classes(target, ignore_index)
     weights = _class_weights(self, classes, weight)
     losses = jnp.where(classes < 0, 0, -_picked(self, classes) * weights)
@@ -272,6 +273,12 @@ def _check_target(name, self, target, weight):
             f"shape {list(self.shape)} has its classes along dimension {axis}"
         )
     _check_weight(self, weight)
+
+
+def _check_weight_dtype(self, weight):
+    if weight is not None and weight.dtype != self.dtype:
+        names = [dtypes.from_numpy(array.dtype).scalar_type for array in (self, weight)]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}: nll_loss")
 
 
 def _check_weight(self, weight):

@@ -95,8 +95,8 @@ def _windows(name, self, dimensions, kernel_size, stride, padding, dilation, cei
     strides = _per_dimension(name, "stride", stride, dimensions) if stride or stride == 0 else sizes
     padding = _per_dimension(name, "padding", padding, dimensions)
     dilation = _per_dimension(name, "dilation", dilation, dimensions)
-    _check_input(name, self, dimensions)
     _check_numbers(sizes, strides, padding, dilation)
+    _check_input(name, self, dimensions)
     first = self.ndim - dimensions
     windows = [
         Windows.of(first + i, self.shape[first + i], *geometry, ceil_mode)
@@ -124,7 +124,7 @@ def _check_input(name, self, dimensions):
     if 0 in self.shape[-dimensions - 1 :]:
         raise RuntimeError(
             f"{name}: Expected {shown} with optional 0 dim batch size for input, but got:"
-            f"{list(self.shape)}"
+            f"{list(self.shape)}. Expected input's non-batch dimensions to have positive length"
         )
 
 

@@ -226,6 +226,7 @@ def _resampled(array, taps):
 def _of_bytes(array, dim, indices, weights):
     if weights is None or _is_identity(array.shape[dim], indices, weights):
         return _along(array, dim, indices, weights)
+    indices, weights = _merged(indices, weights)
     # weights as integers of 16 bits, with as many binary digits as fit
     digits = math.floor(math.log2((2**15 - 0.5) / abs(weights).max()))
     digits = min(digits, 22)
@@ -233,6 +234,16 @@ def _of_bytes(array, dim, indices, weights):
     rounded = numpy.trunc(scaled + numpy.copysign(0.5, scaled)).astype(numpy.int32)
     total = _along(array.astype(jnp.int32), dim, indices, rounded)
     return jnp.clip((total + 2 ** (digits - 1)) >> digits, 0, 255).astype(jnp.uint8)
+
+
+def _merged(indices, weights):
+    """The taps with one weight for each element: an edge may stand for several neighbours."""
+    weights = weights.copy()
+    for tap in range(indices.shape[1] - 1):
+        again = (indices[:, tap] == indices[:, tap + 1]) & (indices[:, tap] >= 0)
+        weights[again, tap + 1] += weights[again, tap]
+        weights[again, tap] = 0
+    return indices, weights
 
 
 def _along(array, dim, indices, weights):

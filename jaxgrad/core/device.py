@@ -20,6 +20,7 @@ import numpy as np
 from . import pending
 from .meta_array import MetaArray
 from .pending import Pending, value_of
+from .strides import channels_last as channels_last_strides
 
 # PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
@@ -305,11 +306,15 @@ class memory_format(layout):
         super().__init__(name)
         self.rank = rank
 
+    def strides(self, shape) -> tuple[int, ...] | None:
+        """The strides of a new tensor of this format; None for contiguous ones."""
+        return channels_last_strides(shape) if self.rank else None
+
     def check(self, name: str, shape):
         """Raise RuntimeError, for the function of a name, unless a shape has the rank."""
         if self.rank not in (None, len(shape)):
             raise RuntimeError(
-                f"{name}: required rank {self.rank} tensor to use {self.name} format, not "
+                f"required rank {self.rank} tensor to use {self.name} format: {name} got "
                 f"{list(shape)}"
             )
 

@@ -14,7 +14,7 @@ def contiguous(shape):
     >>> contiguous((2, 0, 3))
     (3, 3, 1)
     """
-    return _compact(tuple(max(extent, 1) for extent in shape), range(len(shape))[::-1])
+    return compact(tuple(max(extent, 1) for extent in shape), range(len(shape))[::-1])
 
 
 def channels_last(shape):
@@ -23,10 +23,10 @@ def channels_last(shape):
     >>> channels_last((2, 3, 4, 5))
     (60, 1, 15, 3)
     """
-    return _compact(shape, (1, *range(len(shape) - 1, 1, -1), 0))
+    return compact(shape, (1, *range(len(shape) - 1, 1, -1), 0))
 
 
-def _compact(shape, order):
+def compact(shape, order):
     """Strides without gaps; the dimension `order` begins with is the innermost."""
     strides, count = [0] * len(shape), 1
     for dim in order:
@@ -53,6 +53,25 @@ def is_channels_last(shape, strides):
     return len(shape) in (4, 5) and _agree(shape, strides, channels_last(shape))
 
 
+def suggests_channels_last(shape, strides):
+    """Whether PyTorch takes a 4-D or 5-D tensor for one whose dimension 1 is the innermost, gaps
+    allowed: `suggest_memory_format`. Where extents of 1 leave a doubt it does not.
+
+    >>> suggests_channels_last((2, 3, 4, 5), (120, 1, 30, 6))
+    True
+    >>> suggests_channels_last((2, 3, 1, 1), (3, 1, 1, 1)), suggests_channels_last((3, 2), (1, 3))
+    (False, False)
+    """
+    if len(shape) not in (4, 5) or 0 in shape or strides[1] == 0:
+        return False
+    least = 0
+    for dim in (1, *range(len(shape) - 1, 1, -1), 0):
+        if strides[dim] < least or (dim == 0 and least == strides[1]):
+            return False
+        least = strides[dim] * shape[dim]
+    return True
+
+
 def is_dense(shape, strides):
     """Whether the elements fill one stretch of the storage, in any order of the dimensions.
 
@@ -60,7 +79,7 @@ def is_dense(shape, strides):
     (True, False)
     """
     innermost_first = sorted(range(len(shape)), key=strides.__getitem__)
-    return 0 in shape or _agree(shape, strides, _compact(shape, innermost_first))
+    return 0 in shape or _agree(shape, strides, compact(shape, innermost_first))
 
 
 def _agree(shape, strides, others):
@@ -145,7 +164,7 @@ def like(shape, strides):
     >>> like((2, 3), (1, 20))
     (1, 2)
     """
-    return strides if is_dense(shape, strides) else _compact(shape, _order(shape, [strides]))
+    return strides if is_dense(shape, strides) else compact(shape, _order(shape, [strides]))
 
 
 def pointwise(shape, operands):
@@ -167,11 +186,27 @@ def pointwise(shape, operands):
             return channels_last(shape)
         if is_dense(shape, layouts[0]) and len({*layouts}) == 1:
             return layouts[0]
-    order = _order(shape, [_broadcast(shape, *operand) for operand in operands])
-    return contiguous(shape) if order == [*range(len(shape))][::-1] else _compact(shape, order)
+    order = _order(shape, [broadcast(shape, *operand) for operand in operands])
+    return contiguous(shape) if order == [*range(len(shape))][::-1] else compact(shape, order)
 
 
-def _broadcast(shape, extents, strides):
+def joint_shape(shapes):
+    """The shape to which shapes broadcast; None if they do not."""
+    joint = []
+    for extents in itertools.zip_longest(*[shape[::-1] for shape in shapes], fillvalue=1):
+        wide = {extent for extent in extents if extent != 1}
+        if len(wide) > 1:
+            return None
+        joint.append(wide.pop() if wide else 1)
+    return tuple(joint[::-1])
+
+
+def unsqueezed(shape, strides, dim):
+    """Shape and strides with a new dimension at a place counted from 0."""
+    return (*shape[:dim], 1, *shape[dim:]), _unsqueeze(shape, strides, dim)[0]
+
+
+def broadcast(shape, extents, strides):
     """The strides of an operand in the common shape."""
     missing = (0,) * (len(shape) - len(extents))
     triples = zip(shape[len(missing) :], extents, strides, strict=True)
@@ -194,6 +229,15 @@ def _order(shape, layouts):
                 order[before], order[place] = order[place], order[before]
                 place = before
     return order
+
+
+def outermost_first(shape, strides):
+    """The dimensions in the order in which they lie in memory.
+
+    >>> outermost_first((2, 3), (1, 2))
+    (1, 0)
+    """
+    return tuple(_order(shape, [strides])[::-1])
 
 
 def _compared(shape, layouts, first, second):

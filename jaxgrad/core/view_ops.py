@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from . import dtypes
+from . import dtypes, result_strides
 from . import strides as layouts
 from .aval import Aval, strides_of, with_dual, with_strides
 from .program import sum_to_shape
@@ -37,10 +37,12 @@ def arranged(call, outputs) -> tuple[Aval, ...]:
         views = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
         return tuple(map(with_strides, outputs, [layout(view)[0] for view in views]))
     # contiguous operands give contiguous results, for pointwise operators too
-    if call.compact is call:
+    if call.compact is call and not result_strides.is_free(call):
         return outputs
-    strides = [None] * len(outputs)
-    if call.primitive.pointwise:
+    strides = result_strides.of(call, outputs)
+    if strides is None and not call.primitive.pointwise:
+        return tuple([with_strides(output, None) for output in outputs])
+    if strides is None:
         arrays = [i for i in call.inputs if isinstance(i, Aval)]
         operands = [(i.shape, strides_of(i)) for i in arrays]
         strides = [layouts.pointwise(output.shape, operands) for output in outputs]

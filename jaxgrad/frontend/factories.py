@@ -64,9 +64,11 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
         array = as_sharded(array, options["_sharded_like"])
     result = finish(array, options.get("requires_grad", False))
     requested, out = options.get("memory_format"), options.get("out")
+    if requested is preserve_format:
+        raise RuntimeError(f"unsupported memory format option Preserve: {name} has no model")
     if requested is not None and not isinstance(requested, tuple) and requested.rank:
         requested.check(name, result.shape)
-        requested = strides.channels_last(result.shape)
+        requested = requested.strides(result.shape)
     if isinstance(requested, tuple):
         set_abstract_value(result, with_strides(abstract_value(result), requested))
     if out is None:
@@ -419,8 +421,10 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     if spread.meshes:
         options["_sharded_like"] = input
     keeps = options.get("memory_format") in (None, preserve_format)
-    if keeps and name.endswith("_like") and abstract_value(input).strides is not None:
-        options["memory_format"] = strides.like(input.shape, abstract_value(input).strides)
+    if keeps and name.endswith("_like"):
+        shown = abstract_value(input)
+        is_usual = shown.strides is None
+        options["memory_format"] = None if is_usual else strides.like(input.shape, shown.strides)
     return options
 
 

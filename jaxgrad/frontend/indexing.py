@@ -19,7 +19,7 @@ from .. import ops
 from ..core import dtypes, promotion
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import hide_frames, users_stacklevel
-from ..tape import interception
+from ..tape import dual, interception
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
@@ -382,7 +382,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     """
     numbers = np.asarray(concrete(input, "nonzero()"))
     if not as_tuple:
-        return wrap(from_host(np.argwhere(numbers)))
+        places = wrap(from_host(np.argwhere(numbers)))
+        dual.show(places, (1, len(places)))  # PyTorch writes the places dimension by dimension
+        return places
     return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
 
 

@@ -12,7 +12,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core.aval import strides_of
-from ..core.device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..core.device import contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.view_ops import is_strided
 from ..late import LateModule
@@ -36,6 +36,7 @@ from ..tape.torch_function import api_boundary
 from ..tape.version_counter import counter_of
 from .factory_options import size_of
 
+conversions = LateModule("jaxgrad.frontend.to")
 storages = LateModule("jaxgrad.frontend.storages")
 storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
@@ -191,7 +192,7 @@ def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
         return ops.clone(input)
     memory_format.check("clone", input.shape)
     copy = ops.clone(input)
-    dual.show(copy, layouts.channels_last(input.shape) if memory_format.rank else None)
+    dual.show(copy, memory_format.strides(input.shape))
     return copy
 
 
@@ -436,13 +437,15 @@ class MemoryMethods:
     def contiguous(self, memory_format=contiguous_format) -> Tensor:
         """Return the tensor itself if it is contiguous, else a contiguous copy.
 
-        memory_format: as for `is_contiguous`.
+        memory_format: as for `is_contiguous`. Raises RuntimeError for `preserve_format`.
 
         >>> jaxgrad.zeros(2, 3).t().contiguous().stride()
         (2, 1)
         """
         if self.is_contiguous(memory_format):
             return self
+        if memory_format is preserve_format:
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
         return self.clone(memory_format=memory_format)
 
     def untyped_storage(self) -> storages.UntypedStorage:
@@ -655,11 +658,16 @@ class MemoryMethods:
                 f"{type_name(the_template)}"
             )
         if memory_format is preserve_format:
-            rank = the_template.ndim
-            is_last = layouts.is_channels_last(the_template.shape, the_template.stride())
-            formats = {4: channels_last, 5: channels_last_3d}
-            memory_format = formats[rank] if is_last else contiguous_format
+            memory_format = conversions.suggested_format(the_template)
         return self.resize_(the_template.shape, memory_format=memory_format)
+
+    def dim_order(self) -> tuple[int, ...]:
+        """Return the dimensions in the order of memory, the outermost first.
+
+        >>> jaxgrad.zeros(2, 3).t().dim_order()
+        (1, 0)
+        """
+        return layouts.outermost_first(self.shape, self.stride())
 
     as_strided, as_strided_scatter = as_strided, as_strided_scatter
     clone, is_conj = clone, is_conj

@@ -14,7 +14,9 @@ from ..core.aval import META, Aval, is_concrete, with_mode
 from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
+from ..core.strides import suggests_channels_last
 from ..late import LateModule
+from ..tape import dual
 from ..tape.record import apply
 from ..tape.tensor import Tensor, abstract_value, concrete, current, is_on_meta
 from ..tape.torch_function import api_boundary
@@ -97,7 +99,7 @@ def to(self, *args, **kwargs) -> Tensor:
     Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)` with a tensor `other`; then
     `non_blocking` and `copy`, by position or by keyword.
     non_blocking: without effect, since JAX never blocks. copy: copy even if both fit.
-    memory_format: without effect, since XLA chooses the layout.
+    memory_format: that of the result, the tensor's own by default.
 
     The shape stays. Gradients flow back in the dtype and to the device of this tensor. Inside a
     trace the device does not change, since a program runs on one device. On the device "meta" the
@@ -109,7 +111,20 @@ def to(self, *args, **kwargs) -> Tensor:
     >>> jaxgrad.tensor([1.5, 2.5]).to(jaxgrad.int64)
     tensor([1, 2])
     """
-    device, dtype, copy = _target(args, kwargs)
+    memory_format = kwargs.get("memory_format")
+    if memory_format in (None, devices.preserve_format):
+        return _moved(self, *_target(args, kwargs))
+    target = _target(args, kwargs)
+    memory_format.check("to", self.shape)
+    result = _moved(self, *target)
+    if result is not self:
+        dual.show(result, memory_format.strides(self.shape))
+    elif memory_format is not suggested_format(self):
+        return self.clone(memory_format=memory_format)
+    return result
+
+
+def _moved(self, device, dtype, copy):
     # read before its mode is asked: reading a tensor in a trace may capture it
     result = current(self)
     goes_to_meta = device is not None and is_meta(device)
@@ -130,6 +145,14 @@ def to(self, *args, **kwargs) -> Tensor:
     if (target is None or target == source) and (not copy or result is not self):
         return result
     return apply(_move(abstract_value(result), source, target or source), [result])
+
+
+def suggested_format(tensor: Tensor) -> devices.memory_format:
+    """The memory format that the strides of a tensor suggest, gaps allowed."""
+    shown = abstract_value(tensor)
+    if shown.strides is None or not suggests_channels_last(shown.shape, shown.strides):
+        return devices.contiguous_format
+    return devices.channels_last if tensor.ndim == 4 else devices.channels_last_3d
 
 
 def _target(args, kwargs):

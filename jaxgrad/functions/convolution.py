@@ -46,6 +46,12 @@ def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups
     batch = _batched(f"conv{dimensions}d", dimensions, input)
     stride, dilation = _expanded(dimensions, stride), _expanded(dimensions, dilation)
     if isinstance(padding, str):
+        if weight.ndim != dimensions + 2:
+            raise RuntimeError(
+                f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight "
+                f"{list(weight.shape)}, but got {input.ndim}-dimensional input of size "
+                f"{list(input.shape)} instead"
+            )
         batch, padding = _padded(batch, weight.shape[2:], stride, padding, dilation)
     padding, none = _expanded(dimensions, padding), (0,) * dimensions
     result = ops.convolution(batch, weight, bias, stride, padding, dilation, False, none, groups)

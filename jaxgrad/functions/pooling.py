@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .. import ops
+from ..core.strides import channels_last, suggests_channels_last
 from ..ops.autocast import widened
+from ..tape import dual
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .arguments import per_dimension
@@ -46,6 +48,22 @@ def _row(name, kernel_size, stride, **numbers):
     return {what: (usual[what], value) for what, value in values.items()} | {"stride": (1, step)}
 
 
+def _check_window(length, kernel_size, stride, padding, dilation):
+    """Raise RuntimeError for a window that `max_pool1d` cannot have."""
+    numbers = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
+    for name, number in numbers.items():
+        if number <= 0:
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {number}")
+    if padding > kernel_size // 2:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got {padding=} and "
+            f"{kernel_size=}"
+        )
+    count = (length + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1
+    if count < 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
+
+
 @api_boundary
 def max_pool1d_with_indices(
     input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False
@@ -62,6 +80,7 @@ def max_pool1d_with_indices(
     """
     _check_line("max_pool1d", input)
     row = _row("max_pool1d", kernel_size, stride, padding=padding, dilation=dilation)
+    _check_window(input.shape[-1], **{name: number for name, (_, number) in row.items()})
     outputs = ops.max_pool2d_with_indices(input.unsqueeze(-2), **row, ceil_mode=ceil_mode)
     return tuple(output.squeeze(-2) for output in outputs)
 
@@ -181,8 +200,16 @@ def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
     tensor([[[3.]]])
     """
     if _is_one(output_size, 2) and input.ndim > 2:
-        return input.mean((-1, -2), keepdim=True)
+        return _mean(input, (-1, -2))
     return ops._adaptive_avg_pool2d(input, output_size)
+
+
+def _mean(input, dims):
+    """The mean over dimensions, in the memory format of the input."""
+    means = input.mean(dims, keepdim=True)
+    if input.ndim == len(dims) + 2 and suggests_channels_last(input.shape, input.stride()):
+        dual.show(means, channels_last(means.shape))
+    return means
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
@@ -197,7 +224,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size) -> Tensor:
     """
     (input,) = widened(input)
     if _is_one(output_size, 3) and input.ndim > 3:
-        return input.mean((-1, -2, -3), keepdim=True)
+        return _mean(input, (-1, -2, -3))
     return ops._adaptive_avg_pool3d(input, output_size)
 
 

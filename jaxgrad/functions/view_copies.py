@@ -8,6 +8,7 @@ import functools
 
 from .. import ops
 from ..core import dtypes
+from ..core.device import contiguous_format
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import FUNCTIONS
@@ -15,7 +16,7 @@ from .out import takes_out
 
 
 def _copied(view: Tensor) -> Tensor:
-    return ops.clone(view) if view.is_contiguous() else view.contiguous()
+    return view.clone(memory_format=contiguous_format)
 
 
 def _copying(name: str, view):

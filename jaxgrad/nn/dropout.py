@@ -20,8 +20,10 @@ from .function_layer import FunctionLayer
 def _kept(input, p, shape):
     """Draw which elements of `shape` to keep, each with probability `1 - p`."""
     dropouts.check_dtype("dropout", input)
+    if shape == input.shape:  # in the order of the input's dimensions, as the result is
+        return random.rand_like(input, dtype=dtypes.float32) >= p
     options = factories.like("dropout", input, {"dtype": dtypes.float32})
-    return random.rand(*shape, **options) >= p
+    return random.rand(shape, **options) >= p
 
 
 def _is_identity(input, p, training) -> bool:

@@ -48,6 +48,8 @@ def embedding(
             [3., 4.],
             [1., 2.]])
     """
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D: embedding got {list(weight.shape)}")
     padding_idx = _row_index("Padding_idx", padding_idx, weight.shape[0])
     if sparse and scale_grad_by_freq:
         raise RuntimeError(

@@ -305,6 +305,8 @@ def huber_loss(
     >>> F.huber_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]), reduction="none")
     tensor([0.0000, 2.5000])
     """
+    if not isinstance(delta, int | float):
+        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
     _warn_if_broadcast(input, target)
     number = _reduction(reduction)
     if weight is None:

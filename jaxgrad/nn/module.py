@@ -170,13 +170,15 @@ class Module(ModuleCall, ModuleState):
     def to(self, *args: Any, **kwargs: Any) -> Module:
         """Convert floating-point parameters and buffers to a dtype, or move all to a device.
 
-        `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Parameters keep their
-        identity. Returns the module. Raises TypeError for an integer dtype.
+        `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. memory_format: that of all
+        parameters and buffers of 4 and 5 dimensions. Parameters keep their identity. Returns the
+        module. Raises TypeError for an integer dtype.
 
         >>> jaxgrad.nn.Linear(1, 1).to(jaxgrad.float64).weight.dtype
         torch.float64
         """
         device, dtype, _ = _target(args, kwargs)
+        memory_format = kwargs.get("memory_format")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -185,7 +187,8 @@ class Module(ModuleCall, ModuleState):
 
         def converted(tensor):
             casts = dtype is not None and may_require_grad(tensor)
-            return tensor.to(device, dtype if casts else tensor.dtype)
+            layout = memory_format if tensor.ndim in (4, 5) else None
+            return tensor.to(device, dtype if casts else tensor.dtype, memory_format=layout)
 
         return self._apply(converted)
 

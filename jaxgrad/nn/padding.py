@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import ops
+from ..core.device import contiguous_format
 from ..functions.arguments import per_dimension
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -79,7 +80,8 @@ def _wrapped(input, pad):
         if after > 0:
             parts.append(kept.narrow(dim, 0, after))
         result = ops.cat(parts, dim) if len(parts) > 1 else kept
-    return result.clone() if result is input or result._is_view() else result
+    is_copy = result is not input and not result._is_view() and result.is_contiguous()
+    return result if is_copy else result.clone(memory_format=contiguous_format)
 
 
 def _check_reach(extent, before, after):

@@ -17,6 +17,15 @@ EXCLUSIVE = (
     ("exact_out", "exact_outs", "bool_out"),
     ("sparse", "sparse_linear", "sparse_zero_to_zero"),
     ("masked_unary", "masked_binary", "masked_reduction", "masked_move"),
+    (
+        "attention_strides",
+        *("binary_strides", "cat_strides", "channels_strides", "column_strides"),
+        *("contiguous_strides", "convolution_strides", "distinct_strides", "exact_strides"),
+        "fft_strides",
+        *("halves_strides", "index_strides", "normalized_strides", "pointwise_strides"),
+        *("rotated_strides", "same_strides", "solution_strides", "stack_strides"),
+        *("time_first_strides", "volume_channels_strides"),
+    ),
 )
 TAGS = frozenset(
     ("float8", "foreach", "may_copy", "no_method", "number_first", "old_form", *chain(*EXCLUSIVE))
