@@ -239,6 +239,13 @@ _LATER |= dict.fromkeys(
     ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm"), "sparse._early_names"
 )
 _LATER |= {"sparse_coo_tensor": "sparse._construction"}
+_LATER |= dict.fromkeys(
+    (
+        *("per_channel_affine", "per_channel_affine_float_qparams", "per_channel_symmetric"),
+        *("per_tensor_affine", "per_tensor_symmetric", "qscheme"),
+    ),
+    "functions.quantization",
+)
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 

@@ -56,6 +56,11 @@ FUNCTIONS = {
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
         "avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
     ),
+    "quantization": (
+        "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
+        "_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor dequantize "
+        "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic"
+    ),
     "random": (
         "_dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad bernoulli "
         "binomial multinomial normal poisson"

@@ -1,0 +1,440 @@
+"""Quantized tensors, and rounding to the numbers of a quantized tensor whose scale is learned.
+
+A `QuantizedTensor` is a handle on its integers. Its class overrides all functions: those that move
+elements move the integers, and comparisons compare the numbers that they stand for. While no class
+overrides functions, it is the tensor of its integers.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..core import dtypes, named_dtypes
+from ..frontend.factories import full
+from ..frontend.printing import arrays
+from ..tape import torch_function
+from ..tape.tensor import Tensor, abstract_value
+from ..tape.torch_function import api_boundary
+
+INTEGERS = {
+    named_dtypes.quint8: dtypes.uint8,
+    named_dtypes.qint8: dtypes.int8,
+    named_dtypes.qint32: dtypes.int32,
+}
+
+
+class qscheme:
+    """How the integers of a quantized tensor stand for numbers: `per_tensor_affine` and others."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return self.name
+
+
+per_tensor_affine = qscheme("per_tensor_affine")
+per_channel_affine = qscheme("per_channel_affine")
+per_tensor_symmetric = qscheme("per_tensor_symmetric")
+per_channel_symmetric = qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
+
+
+def _moving(name):
+    """A method that gives the elements other places."""
+    return lambda tensor, *args, **kwargs: _moved(getattr(Tensor, name), (tensor, *args), kwargs)
+
+
+def _of_integers(name):
+    """A method that says of the integers what holds for the numbers."""
+
+    def method(tensor, *args):
+        with torch_function.DisableTorchFunctionSubclass():
+            return getattr(Tensor, name)(tensor, *args)
+
+    return method
+
+
+class QuantizedTensor(Tensor):
+    """A tensor of numbers `(integer - zero_point) * scale`; `quantize_per_tensor` makes it.
+
+    >>> x = jaxgrad.quantize_per_tensor(jaxgrad.tensor([0.26, 1.0]), 0.1, 10, jaxgrad.quint8)
+    >>> x.int_repr(), x.dequantize()
+    (tensor([13, 20], dtype=torch.uint8), tensor([0.3000, 1.0000]))
+    """
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return _call(func, args, kwargs or {})
+
+    @property
+    def dtype(self):
+        return self._dtype if torch_function.classes_override.get() else abstract_value(self).dtype
+
+    is_quantized = property(lambda self: True)
+    clone, contiguous, cpu, flatten, reshape, __getitem__ = map(
+        _moving, ("clone", "contiguous", "cpu", "flatten", "reshape", "__getitem__")
+    )
+    detach = _moving("detach")
+    # integers are in the order of the numbers
+    max, min, sort, topk = map(_moving, ("max", "min", "sort", "topk"))
+    size, dim, numel, stride = map(_of_integers, ("size", "dim", "numel", "stride"))
+    __len__, is_contiguous = map(_of_integers, ("__len__", "is_contiguous"))
+    element_size, is_floating_point = map(_of_integers, ("element_size", "is_floating_point"))
+
+    def qscheme(self) -> qscheme:
+        """`per_tensor_affine`; with a scale for each index along an axis `per_channel_affine`."""
+        return per_tensor_affine if self._axis is None else per_channel_affine
+
+    def int_repr(self) -> Tensor:
+        """The integers, in a tensor of their own."""
+        with torch_function.DisableTorchFunctionSubclass():
+            return ops.clone(self).contiguous()
+
+    def dequantize(self) -> Tensor:
+        """The numbers, float32."""
+        scale, zero_point = self._parameters()
+        return (self.int_repr().to(dtypes.float32) - zero_point) * scale
+
+    def _parameters(self):
+        """Scales and zero points in shapes that broadcast with the integers."""
+        if self._axis is None:
+            return full((), self._scale), self._zero_point
+        shape = [1] * self.ndim
+        shape[self._axis] = -1
+        scale, zero_point = self._scale.to(dtypes.float32), self._zero_point
+        return scale.view(shape), zero_point.view(shape).to(dtypes.float32)
+
+    def q_scale(self) -> float:
+        """The scale. Raises RuntimeError for one of each channel, as `q_zero_point` does."""
+        return self._of_whole("q_scale", self._scale)
+
+    def q_zero_point(self) -> int:
+        """The integer that stands for 0."""
+        return self._of_whole("q_zero_point", self._zero_point)
+
+    def _of_whole(self, name, value):
+        if self._axis is not None:
+            raise RuntimeError(
+                f"Expected quantizer->qscheme() == kPerTensorAffine to be true: {name}"
+            )
+        return value
+
+    def q_per_channel_scales(self) -> Tensor:
+        """The scale of each channel, float64. Raises RuntimeError for one of the whole tensor."""
+        return self._of_channels(self._scale)
+
+    def q_per_channel_zero_points(self) -> Tensor:
+        """The zero point of each channel, int64."""
+        return self._of_channels(self._zero_point)
+
+    def q_per_channel_axis(self) -> int:
+        """The dimension of the channels."""
+        return self._of_channels(self._axis)
+
+    def _of_channels(self, value):
+        if self._axis is None:
+            raise RuntimeError("Expected quantizer->qscheme() == kPerChannelAffine to be true")
+        return value
+
+    def relu(self):
+        with torch_function.DisableTorchFunctionSubclass():
+            integers = ops.clamp(self, self._zero_point)
+        return _like(integers, self)
+
+    def equal(self, other) -> bool:
+        return self.qscheme() is other.qscheme() and self.dequantize().equal(other.dequantize())
+
+    def copy_(self, src, non_blocking=False):
+        """Write numbers, which are rounded; of a quantized tensor the integers."""
+        source = src if isinstance(src, QuantizedTensor) else _again(self, src)
+        with torch_function.DisableTorchFunctionSubclass():
+            ops.copy_(self, source)
+        return self
+
+    def numpy(self, *, force=False):
+        raise TypeError(f"Got unsupported ScalarType {self._dtype.scalar_type}: take int_repr()")
+
+    def requires_grad_(self, requires_grad=True):
+        if requires_grad:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        return self
+
+    def __repr__(self):
+        array = self.dequantize().numpy()
+        suffixes = [f"size={tuple(self.shape)}", f"dtype={self._dtype}"]
+        suffixes += [f"quantization_scheme={self.qscheme()}", f"scale={self._scale}"]
+        suffixes.append(f"zero_point={self._zero_point}")
+        if self._axis is not None:
+            suffixes.append(f"axis={self._axis}")
+        return arrays.with_suffixes(f"tensor({arrays.body(array, dtypes.float32)}", suffixes)
+
+    def __deepcopy__(self, memo):
+        return _like(self.int_repr(), self)
+
+
+def _quantized(integers: Tensor, dtype, scale, zero_point, axis=None) -> QuantizedTensor:
+    """The quantized tensor of integers, a tensor without other references."""
+    torch_function.activate()
+    integers.__class__ = QuantizedTensor
+    integers._dtype, integers._scale, integers._zero_point = dtype, scale, zero_point
+    integers._axis = axis
+    return integers
+
+
+def _like(integers, tensor, axis=None):
+    return _quantized(
+        integers, tensor._dtype, tensor._scale, tensor._zero_point, axis or tensor._axis
+    )
+
+
+def _again(tensor, numbers):
+    """Numbers with the scale and the dtype of a quantized tensor."""
+    if tensor._axis is None:
+        return quantize_per_tensor(numbers, tensor._scale, tensor._zero_point, tensor._dtype)
+    return quantize_per_channel(
+        numbers, tensor._scale, tensor._zero_point, tensor._axis, tensor._dtype
+    )
+
+
+# ---- making them
+
+
+def _integers(dtype):
+    if dtype not in INTEGERS:
+        kind = getattr(dtype, "scalar_type", type(dtype).__name__)
+        raise RuntimeError(
+            f"ScalarType {kind} is not supported in new_qtensor: it is quint8, qint8 or qint32"
+        )
+    return INTEGERS[dtype]
+
+
+def _check(name, input, zero_point, dtype):
+    limits = dtypes.iinfo(_integers(dtype))
+    if input.dtype is not dtypes.float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_type}")
+    for number, word in ((max(zero_point), "above upper"), (-min(zero_point), "below lower")):
+        bound = limits.max if word.startswith("above") else -limits.min
+        if number > bound:
+            raise RuntimeError(f"{name} zero_point {zero_point[0]} is {word} bound.")
+
+
+def _rounded(input, scale, zero_point, dtype):
+    """The integers nearest to numbers, of two the even one."""
+    limits = dtypes.iinfo(_integers(dtype))
+    steps = (input.detach() * (1 / scale) + zero_point).round()
+    # as in PyTorch, no number is the greatest one
+    bounded = steps.nan_to_num(limits.max, limits.max, limits.min).double()
+    return bounded.clamp(limits.min, limits.max).to(_integers(dtype))
+
+
+@api_boundary
+def quantize_per_tensor(input, scale, zero_point, dtype):
+    """Round numbers to `(integer - zero_point) * scale`.
+
+    input: float32 of any shape, or a list of such tensors, with a scale and a zero point for each.
+    scale, zero_point: numbers, or tensors of one element. dtype: `quint8`, `qint8` or `qint32`.
+    The result has no gradient. Raises RuntimeError for other dtypes, and for a zero point that is
+    no integer of the dtype.
+
+    >>> x = jaxgrad.tensor([0.26, 30.0])
+    >>> jaxgrad.quantize_per_tensor(x, 0.1, 10, jaxgrad.quint8).int_repr()
+    tensor([ 13, 255], dtype=torch.uint8)
+    """
+    if isinstance(input, tuple | list):
+        parts = zip(input, scale.tolist(), zero_point.tolist(), strict=True)
+        return tuple(quantize_per_tensor(*part, dtype) for part in parts)
+    scale, zero_point = float(scale), int(zero_point)
+    _check("quantize_tensor_per_tensor_affine", input, [zero_point], dtype)
+    integers = _rounded(input, full((), scale), zero_point, dtype)
+    return _quantized(integers, dtype, scale, zero_point)
+
+
+@api_boundary
+def quantize_per_channel(input, scales, zero_points, axis, dtype):
+    """Round numbers with a scale and a zero point for each index along a dimension.
+
+    input: float32. scales, zero_points: of shape (channels,). axis: the dimension of the channels.
+    dtype, errors: as for `quantize_per_tensor`.
+
+    >>> x = jaxgrad.ones(2, 1)
+    >>> scales, zeros = jaxgrad.tensor([0.1, 0.5]), jaxgrad.tensor([0, 1])
+    >>> jaxgrad.quantize_per_channel(x, scales, zeros, 0, jaxgrad.qint8).int_repr().tolist()
+    [[10], [3]]
+    """
+    axis = axis % input.ndim
+    if scales.shape != (input.shape[axis],) or zero_points.shape != scales.shape:
+        raise RuntimeError(
+            "length of scales must equal to channel, and so of zero_points: "
+            f"{list(scales.shape)} and {list(zero_points.shape)} for {input.shape[axis]} channels"
+        )
+    _check("quantize_tensor_per_channel_affine", input, zero_points.tolist(), dtype)
+    shape = [1] * input.ndim
+    shape[axis] = -1
+    scale, zero_point = scales.to(dtypes.float32).view(shape), zero_points.view(shape)
+    integers = _rounded(input, scale, zero_point, dtype)
+    return _quantized(integers, dtype, scales.double(), zero_points.long(), axis)
+
+
+@api_boundary
+def quantize_per_tensor_dynamic(input, dtype, reduce_range=False):
+    """Round numbers with the scale and the zero point that their range asks for.
+
+    input: float32. dtype: `quint8` or `qint8`. reduce_range: whether one bit is left unused.
+
+    >>> jaxgrad.quantize_per_tensor_dynamic(jaxgrad.tensor([0.0, 2.55]), jaxgrad.quint8).q_scale()
+    0.01
+    """
+    least, greatest = (min(0.0, input.min().item()), max(0.0, input.max().item()))
+    limits = dtypes.iinfo(_integers(dtype))
+    low, high = (limits.min // 2, limits.max // 2) if reduce_range else (limits.min, limits.max)
+    scale = (greatest - least) / (high - low)
+    scale = 0.1 if not scale or np.isinf(1 / scale) else scale
+    from_low, from_high = low - least / scale, high - greatest / scale
+    errors = abs(low) - abs(least / scale), abs(high) - abs(greatest / scale)
+    start = from_low if errors[0] < errors[1] else from_high
+    zero_point = int(np.clip(np.rint(start), low, high))
+    return quantize_per_tensor(input, scale, zero_point, dtype)
+
+
+def dequantize(input):
+    """Return the numbers of a quantized tensor, float32; of a list of tensors, a tuple.
+
+    >>> x = jaxgrad.quantize_per_tensor(jaxgrad.ones(2), 0.5, 0, jaxgrad.qint8)
+    >>> jaxgrad.dequantize(x)
+    tensor([1., 1.])
+    """
+    if isinstance(input, tuple | list):
+        return tuple(dequantize(part) for part in input)
+    return input.dequantize() if isinstance(input, QuantizedTensor) else input.to(dtypes.float32)
+
+
+def _make_per_tensor_quantized_tensor(input, scale, zero_point):
+    """The quantized tensor of these integers."""
+    return _quantized(ops.clone(input), _dtype_of(input), float(scale), int(zero_point))
+
+
+def _make_per_channel_quantized_tensor(input, scale, zero_point, axis):
+    """The quantized tensor of these integers, with a scale for each channel."""
+    dtype = _dtype_of(input)
+    return _quantized(ops.clone(input), dtype, scale.double(), zero_point.long(), axis)
+
+
+def _dtype_of(integers):
+    return next(dtype for dtype, stored in INTEGERS.items() if stored is integers.dtype)
+
+
+# ---- functions of them
+
+_COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+
+
+def _call(function, args, kwargs):
+    name = function.__name__
+    if getattr(operator, name.strip("_"), None) in _COMPARISONS:
+        return function(*map(_number, args), **kwargs)
+    overloads = getattr(getattr(function, "operator", None), "overloads", None)
+    if overloads is not None and overloads.primitives[0].rule.is_view:
+        return _moved(function, args, kwargs)
+    if isinstance(args[0], tuple | list):
+        return _joined(function, *args, **kwargs)
+    own = vars(QuantizedTensor).get(name)
+    if own is None:
+        raise _missing(name)
+    return own(*args, **kwargs)
+
+
+def _missing(name):
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend: call it on "
+        "tensor.dequantize(), and quantize the result"
+    )
+
+
+def _number(value):
+    return value.dequantize() if isinstance(value, QuantizedTensor) else value
+
+
+def _joined(function, parts, *args, **kwargs):
+    """`cat` and `stack`: the numbers of all with the scale of the first."""
+    if function.__name__ not in ("cat", "stack"):
+        raise _missing(function.__name__)
+    first = parts[0]
+    parts = [first, *(_again(first, part.dequantize()) for part in parts[1:])]
+    return _moved(function, (parts, *args), kwargs, first)
+
+
+def _moved(function, args, kwargs, like=None):
+    """The result of a function that gives the elements other places."""
+    like = args[0] if like is None else like
+    if like._axis is not None and function.__name__ not in ("clone", "detach", "contiguous"):
+        raise NotImplementedError(
+            f"{function.__name__}: not provided for quantized tensors with a scale for each channel"
+        )
+    with torch_function.DisableTorchFunctionSubclass():
+        result = function(*args, **kwargs)
+    return _as_quantized(result, like)
+
+
+def _as_quantized(result, like):
+    if isinstance(result, tuple | list):
+        parts = [_as_quantized(part, like) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if result is like or abstract_value(result).dtype is not abstract_value(like).dtype:
+        return result
+    return _like(result, like)
+
+
+# ---- learned scales
+
+
+def _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor):
+    """The elements rounded to multiples of `scale`; with the derivatives of Learned Step Size
+    Quantization (Esser et al., 2020), as in PyTorch.
+    """
+    with no_grad():
+        start = zero_point.round().clamp(quant_min, quant_max)
+        steps = (input / scale).round() + start
+        is_below, is_above = steps < quant_min, steps > quant_max
+        is_inside = ~(is_below | is_above)
+        value = (steps.clamp(quant_min, quant_max) - start) * scale
+        bound = ops.where(is_below, quant_min - start, quant_max - start)
+        of_scale = ops.where(is_inside, (value - input) / scale, bound) * grad_factor
+        of_start = ops.where(is_inside, 0.0, -scale) * grad_factor
+    passed = ops.where(is_inside, input, 0.0)
+    # each difference is 0, and has the derivative that its factor says
+    result = value.to(input.dtype) + (passed - passed.detach())
+    result = result + of_scale * (scale - scale.detach())
+    return (result + of_start * (zero_point - zero_point.detach())).to(input.dtype)
+
+
+@api_boundary
+def _fake_quantize_learnable_per_tensor_affine(
+    input, scale, zero_point, quant_min, quant_max, grad_factor=1.0
+):
+    """The elements rounded to multiples of a scale, which has a gradient, as the zero point has.
+
+    input: floating point. scale, zero_point: float32 of shape (1,). grad_factor: a factor of both
+    gradients.
+    """
+    return _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor)
+
+
+@api_boundary
+def _fake_quantize_learnable_per_channel_affine(
+    input, scale, zero_point, axis, quant_min, quant_max, grad_factor=1.0
+):
+    """The same with a scale and a zero point for each index along `axis`."""
+    shape = [1] * input.ndim
+    shape[axis] = -1
+    scale, zero_point = scale.view(shape), zero_point.view(shape)
+    return _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor)
