@@ -8,7 +8,7 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
-from jaxgrad.rules import reduction, shape
+from jaxgrad.rules import arithmetic, reduction, shape
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
@@ -201,6 +201,7 @@ def _share_of_extremum(grad, x, p, result, dims):
 
 
 def _difference(self, other):
+    arithmetic.refuse_booleans(self, other)
     return op.sub(*promotion.broadcast("dist", *promotion.unify(self, other)))
 
 

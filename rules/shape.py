@@ -326,7 +326,13 @@ def stack(tensors, dim=0):
     return jnp.stack(promotion.unify(*tensors), wrap_dim(dim, len(first) + 1))
 
 
+def _check_parts(name, tensors):
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+
+
 def hstack(tensors):
+    _check_parts("hstack", tensors)
     return cat(
         [jnp.atleast_1d(tensor) for tensor in tensors], _hstack_dim(t.shape for t in tensors)
     )
@@ -341,6 +347,7 @@ def _hstack_dim(shapes):
 
 
 def vstack(tensors):
+    _check_parts("vstack", tensors)
     return cat([jnp.atleast_2d(tensor) for tensor in tensors])
 
 

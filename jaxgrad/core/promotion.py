@@ -46,6 +46,11 @@ def promote_types(type1, type2) -> dtypes.dtype:
             "Promotion for Float8 Types is not supported, attempted to promote "
             f"{type1.scalar_type} and {type2.scalar_type}: convert one with .to(dtype) first"
         )
+    if any(dtype.numpy.names and not dtype.is_complex for dtype in (type1, type2)):
+        raise RuntimeError(
+            "promoteTypes with quantized numbers is not handled yet; offending types: "
+            f"{type1.scalar_type} {type2.scalar_type}: take int_repr() or dequantize() first"
+        )
     low, high = sorted((type1, type2), key=lambda dtype: (dtype.category, dtype.itemsize))
     if high.category != FLOATING and not _LONE_UNSIGNED.isdisjoint((low, high)):
         raise RuntimeError(

@@ -408,6 +408,8 @@ def eye(n: int, m: int | None = None, **options: Unpack[FactoryOptions]) -> Tens
 
 def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     """Complete the options of a `_like` factory by the dtype, device and strides of `input`."""
+    if "out" in options:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type_name(input)}")
     if is_sparse(input) and options.get("layout") is None:

@@ -65,8 +65,8 @@ def check_options(name: str, options: FactoryOptions) -> bool:
 
 def _names_of(name):
     """The options of a factory: the strides of the result are not for all to choose."""
-    if name.endswith("_like"):
-        return _NAMES - {"out"}
+    if name.endswith(("_like", "_window")):
+        return _NAMES - {"out"} if name.endswith("_like") else _NAMES - {"out", "memory_format"}
     return _NAMES if name == "empty" else _NAMES - {"memory_format"}
 
 

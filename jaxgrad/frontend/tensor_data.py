@@ -350,7 +350,7 @@ def _fitted(values, dtype):
 
     Raises RuntimeError for an integer out of range, TypeError for complex numbers in a real dtype.
     """
-    if values.dtype.kind == "c" and not dtype.is_complex:
+    if values.dtype.kind == "c" and not dtype.is_complex and dtype is not dtypes.bool:
         raise TypeError(f"must be real number, not complex: dtype is {dtype}; give the real parts")
     if dtype.category == dtypes.INTEGRAL and values.size:
         for extreme in (values.min(), values.max()):

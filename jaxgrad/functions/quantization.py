@@ -347,10 +347,10 @@ def _call(function, args, kwargs):
         return _moved(function, args, kwargs)
     if isinstance(args[0], tuple | list):
         return _joined(function, *args, **kwargs)
-    own = vars(QuantizedTensor).get(name)
-    if own is None:
+    method = vars(QuantizedTensor).get(name)
+    if method is None:
         raise _missing(name)
-    return own(*args, **kwargs)
+    return method(*args, **kwargs)
 
 
 def _missing(name):

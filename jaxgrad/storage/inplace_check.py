@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..core import dtypes, executor, promotion, view_ops
-from ..core.aval import META, Aval, with_shape
+from ..core.aval import META, Aval, make_aval, with_shape
 from ..core.primitive import ARRAY
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import users_stacklevel
@@ -245,7 +245,8 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tag
         # all targets before the first is written to
         permit(name, target, False)
         # not for its shape: out= resizes its target
-        check_fit(name, with_shape(output, target.shape), target)
+        dtype = dtypes.bool if "bool_out" in tags else output.dtype
+        check_fit(name, make_aval(target.shape, dtype, output.mode), target)
         if is_exact and target.dtype is not output.dtype:
             raise RuntimeError(
                 f"{name}: Expected out tensor to have dtype {output.dtype}, but got {target.dtype} "

@@ -298,6 +298,8 @@ def test_ends_of_ranges_are_numbers_of_the_dtype():
             TypeError,
             "keyword argument 'out'",
         ),
+        (lambda: jaxgrad.ones(2).new_zeros(2, out=None), TypeError, "keyword argument 'out'"),
+        (lambda: jaxgrad.hann_window(3, out=None), TypeError, "keyword argument 'out'"),
         (lambda: jaxgrad.full((2,), 7e4, dtype=jaxgrad.float16), RuntimeError, "c10::Half without"),
         (lambda: jaxgrad.ones(2).half().fill_(-1e9), RuntimeError, "without overflow"),
         (lambda: jaxgrad.arange(1, 2, 0.5, dtype=jaxgrad.int64), ValueError, "must be nonzero"),
@@ -319,3 +321,7 @@ def test_one_element_of_half_precision_overflows():
     for dtype in (jaxgrad.float16, jaxgrad.bfloat16):
         assert jaxgrad.full((1,), 1e40, dtype=dtype).tolist() == [float("inf")]
         assert jaxgrad.ones((), dtype=dtype).fill_(-1e40).item() == -float("inf")
+
+
+def test_complex_numbers_as_booleans():
+    assert jaxgrad.tensor([1j, 0], dtype=jaxgrad.bool).tolist() == [True, False]

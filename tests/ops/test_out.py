@@ -123,3 +123,16 @@ def test_out_of_a_pair(name):
 
 def test_out_of_the_larger_of_two():
     assert torch.max(VECTOR, 1 - VECTOR, out=torch.empty(2, dtype=torch.float64)).tolist() == [1, 2]
+
+
+def test_out_of_bool_for_uint8():
+    bytes_ = torch.tensor([1, 0], dtype=torch.uint8)
+    out = torch.empty((), dtype=torch.bool)
+    assert torch.all(bytes_, out=out).item() is False
+    assert torch.any(bytes_, out=out).item() is True
+
+
+@pytest.mark.parametrize("name", ["hstack", "vstack", "dstack", "column_stack"])
+def test_nothing_to_stack(name):
+    with pytest.raises(RuntimeError, match="expects a non-empty TensorList"):
+        getattr(torch, name)([])

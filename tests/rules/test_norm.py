@@ -123,3 +123,8 @@ def test_derivatives_of_backward_operators(p):
     assert jaxgrad.autograd.gradcheck(of_cdist, (grad, x1, x2, distance))
     pairs = [tensor.detach()[:, 0].clone().requires_grad_() for tensor in (grad, distance)]
     assert jaxgrad.autograd.gradcheck(of_pdist, (pairs[0], x1, pairs[1]))
+
+
+def test_distance_of_booleans():
+    with pytest.raises(RuntimeError, match="with two bool tensors is not supported"):
+        jaxgrad.dist(jaxgrad.tensor([True]), jaxgrad.tensor([False]))
