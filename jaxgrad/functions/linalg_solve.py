@@ -77,7 +77,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return solution
 
 
-@takes_out
+@takes_exact_out
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -97,7 +97,7 @@ def solve_ex(
     return linalg_solve_ex(solution, info)
 
 
-@takes_out
+@takes_exact_out
 def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     """Return the packed factors of `A = P L U`, for `lu_solve` and `lu_unpack`.
 
@@ -113,7 +113,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     return linalg_lu_factor(factors, pivots)
 
 
-@takes_out
+@takes_exact_out
 def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tensor]:
     """Return the packed factors of `A = P L D L^T P^T`, for `ldl_solve`.
 

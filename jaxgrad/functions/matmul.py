@@ -13,7 +13,7 @@ from .linalg_products import multi_dot
 from .out import takes_exact_out, takes_out
 
 
-@takes_out
+@takes_exact_out
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     """Return the product summed over the last dimensions of `a` and the first of `b`.
 

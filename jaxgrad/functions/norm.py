@@ -10,10 +10,10 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import linalg_norms
-from .out import takes_out
+from .out import takes_exact_out
 
 
-@takes_out
+@takes_exact_out
 def norm(
     input: Tensor,
     p="fro",
@@ -44,7 +44,7 @@ def norm(
     return linalg_norms.matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype)
 
 
-@takes_out
+@takes_exact_out
 def frobenius_norm(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """Return the root of the sum of the squares over one or two dimensions; deprecated, see `norm`.
 
@@ -61,7 +61,7 @@ def frobenius_norm(input: Tensor, dim: int | Sequence[int], keepdim: bool = Fals
     return ops.norm(input, 2, dims, keepdim)
 
 
-@takes_out
+@takes_exact_out
 def nuclear_norm(input: Tensor, dim: Sequence[int] = (0, 1), keepdim: bool = False) -> Tensor:
     """Return the sum of the singular values of a matrix; deprecated, see `linalg.matrix_norm`.
 

@@ -34,6 +34,7 @@ def takes_out(function, tags=frozenset()):
             name, jax.tree.leaves((args, kwargs), is_leaf=_is_tensor), out
         )
         output = function(*args, **kwargs)
+        inplace_check.check_kind(name, out, isinstance(output, Tensor))
         results = [output] if isinstance(output, Tensor) else list(output)
         avals = [abstract_value(result) for result in results]
         inplace_check.check_outputs(name, avals, targets, tags)

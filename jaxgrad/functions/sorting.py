@@ -12,10 +12,10 @@ from .. import ops
 from ..frontend.array_creation import from_host
 from ..tape.tensor import Tensor, concrete, wrap
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out
 
 
-@takes_out
+@takes_exact_out
 def msort(input: Tensor) -> Tensor:
     """Return the elements sorted along the first dimension.
 

@@ -210,6 +210,7 @@ def _permit_view(name, target, alias):
 def write_into(name: str, call, leaves, out):
     """Run a call, write its results into the tensors `out`, and return them."""
     targets = targets_of(name, leaves, out)
+    check_kind(name, out, call.single)
     check_outputs(name, call.outputs, targets, call.primitive.rule.tags)
     results = apply(call, leaves)
     for result, target in zip(
@@ -232,6 +233,12 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*inputs, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
     return targets
+
+
+def check_kind(name: str, out, is_single: bool):
+    """Raise TypeError for a list or tuple as `out=` of a function with one result."""
+    if is_single and not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
 def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tags=frozenset()):

@@ -9,6 +9,7 @@ import jaxgrad as torch
 MATRIX = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
 VECTOR = torch.tensor([1.0, 2.0])
 BATCH = torch.ones(2, 2, 2)
+CUBE = torch.tensor([[1.0, 2.0, 3.0]])
 PLACES = torch.tensor([[0, 1], [1, 0]])
 
 EXACT = {
@@ -22,10 +23,22 @@ EXACT = {
     "bucketize": (VECTOR, VECTOR),
     "dot": (VECTOR, VECTOR),
     "float_power": (MATRIX, 2),
+    "cross": (CUBE, CUBE, 1),
     "gather": (MATRIX, 0, PLACES),
+    "index_add": (MATRIX, 0, PLACES[0], MATRIX),
+    "index_copy": (MATRIX, 0, PLACES[0], MATRIX),
+    "index_reduce": (MATRIX, 0, PLACES[0], MATRIX, "prod"),
+    "masked_select": (MATRIX, MATRIX > 1),
+    "norm": (MATRIX, 2, 0),
+    "scatter": (MATRIX, 1, PLACES, MATRIX),
+    "scatter_add": (MATRIX, 1, PLACES, MATRIX),
+    "scatter_reduce": (MATRIX, 1, PLACES, MATRIX, "sum"),
+    "slice_scatter": (MATRIX, MATRIX),
+    "take": (MATRIX, PLACES),
+    "tensordot": (MATRIX, MATRIX, 1),
+    "where": (MATRIX > 1, MATRIX, MATRIX),
     "index_select": (MATRIX, 0, PLACES[0]),
     "inner": (MATRIX, MATRIX),
-    "lerp": (MATRIX, MATRIX, MATRIX),
     "log_softmax": (MATRIX, 0),
     "linalg.multi_dot": ([MATRIX, MATRIX],),
     "linalg.solve": (MATRIX, MATRIX),
@@ -59,6 +72,7 @@ EXACT = {
             "linalg.norm",
             "linalg.svdvals",
             "linalg.vector_norm",
+            "msort",
             "nan_to_num",
             "neg",
             "round",
@@ -107,6 +121,26 @@ def test_out_of_all_and_any(name):
 
 def test_out_of_a_wider_dtype():
     assert torch.add(VECTOR, 1, out=torch.empty(0, dtype=torch.float64)).tolist() == [2.0, 3.0]
+
+
+DECOMPOSED = ["inv_ex", "lu_factor", "lu_factor_ex", "lu", "qr", "slogdet", "ldl_factor"]
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_out_of_a_decomposition(name):
+    function = getattr(torch.linalg, name)
+    exact = [torch.empty(0, dtype=result.dtype) for result in function(MATRIX)]
+    assert function(MATRIX, out=exact)[0] is exact[0]
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        function(MATRIX, out=[torch.empty(0, dtype=torch.float64), *exact[1:]])
+
+
+@pytest.mark.parametrize("out", [[torch.empty(2)], (torch.empty(2),)], ids=["list", "tuple"])
+def test_out_of_one_result_is_a_tensor(out):
+    """PyTorch raises TypeError for add and msort."""
+    for call in (lambda: torch.add(VECTOR, 1, out=out), lambda: torch.msort(VECTOR, out=out)):
+        with pytest.raises(TypeError, match="argument 'out' must be Tensor, not"):
+            call()
 
 
 PAIRS = ["cummax", "cummin", "max", "min", "median", "nanmedian", "sort", "mode"]
