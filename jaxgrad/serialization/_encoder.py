@@ -15,21 +15,32 @@ from collections import Counter, OrderedDict
 
 import numpy as np
 
+from .. import ops
 from ..core import device as devices
 from ..core import dtypes
+from ..core import strides as layouts
 from ..core.aval import Size
+from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import is_of_pytorch
 from ..frontend.copying import python_state, warn_of_hooks
+from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
 from ..names.not_provided import path_in_pytorch
-from ..nn.parameter import Parameter, is_lazy
-from ..tape.sparse_tensor import SparseTensor, values_of
-from ..tape.tensor import Tensor
+from ..nn.parameter import Buffer, Parameter, is_lazy
+from ..tape.sparse_tensor import SparseTensor
+from ..tape.tensor import Tensor, concrete
 from . import _options
 from ._archive import ArchiveWriter
+from ._memory import Place
 from ._refused import refusal
 from ._safe_classes import NUMPY_TYPE
-from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of, memory_of_storage
+from ._saved_memory import (
+    DIFFERENT_DTYPES,
+    HeldBytes,
+    SavedMemory,
+    memory_of,
+    memory_of_storage,
+)
 from ._source import ALIGNMENT
 
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
@@ -354,10 +365,15 @@ class Encoder:
 
     def write_tensor(self, value, path):
         is_own = type(value).__reduce_ex__ is Tensor.__reduce_ex__
+        is_of_jaxgrad = type(value).__module__.partition(".")[0] == "jaxgrad"
         if is_lazy(value):
             self._lazy(value, path)
         elif isinstance(value, Parameter):
             self._parameter(value, path)
+        elif type(value) is HalfComplex:
+            self._half_complex(value)
+        elif is_of_jaxgrad and not isinstance(value, Buffer) and type(value) is not Tensor:
+            raise refusal(value, path, "no file holds such a tensor: save what it is made of")
         elif is_own:
             self._plain(value, path)
         else:
@@ -402,6 +418,15 @@ class Encoder:
         self._arguments(value, *place)
         self.value(state or {}, path)
         self.code += b"tR"
+
+    def _half_complex(self, value):
+        """A tensor of complex32, contiguous: pairs of float16."""
+        pairs = np.asarray(concrete(ops.view_as_real(value.detach()), "save"), np.float16)
+        shape = tuple(value.shape)
+        place = Place(complex32, 0, shape, layouts.contiguous(shape))
+        self._global("torch._utils _rebuild_tensor_v3")
+        self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(pairs)), place)
+        self.code += b"R"
 
     def _dense(self, value):
         self._arguments(value, *self._function(value))
@@ -450,14 +475,15 @@ class Encoder:
         self.code += b"t"
 
     def write_sparse(self, value, path):
+        part = value.detach()
         self._global("torch._utils _rebuild_sparse_tensor")
         self.code += b"("
         self.write_layout(devices.sparse_coo, path)
         self.code += b"("
-        self._dense(value._indices_held)
-        self._dense(values_of(value).detach())
+        self._dense(part._indices())
+        self._dense(part._values())
         self.write_size(value.shape, path)
-        self.value(value._coalesced, path)
+        self.value(part.is_coalesced(), path)
         self.code += b"ttR"
         self._keep(value)
 

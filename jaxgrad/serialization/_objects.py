@@ -11,9 +11,11 @@ from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 
+from .. import ops
 from ..core import device as devices
 from ..core import dtypes
 from ..core.aval import Size
+from ..core.named_dtypes import complex32
 from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
@@ -95,7 +97,7 @@ def set_attributes(machine, target, state):
 
 
 def _torch_dtype(name):
-    value = getattr(dtypes, name, None)
+    value = complex32 if name == "complex32" else getattr(dtypes, name, None)
     return value if isinstance(value, dtypes.dtype) and value.name == name else None
 
 
@@ -267,14 +269,16 @@ def _tensor_3(
         flags |= _need(machine, metadata, dict, "the metadata of a tensor")
     if len(flags) != 2 or not {type(flag) for flag in flags.values()} <= {bool}:
         raise machine.refuse("a tensor has metadata that are not those of PyTorch")
-    place = storage.place(
-        machine,
-        dtype,
-        offset,
-        _ints(machine, size, "a size"),
-        _ints(machine, stride, "strides"),
-        **flags,
-    )
+    size, stride = _ints(machine, size, "a size"), _ints(machine, stride, "strides")
+    if dtype is complex32:  # of pairs of float16
+        size, stride = (*size, 2), (*(2 * step for step in stride), 1)
+        pairs = storage.tensor(
+            machine, storage.place(machine, dtypes.float16, 2 * offset, size, stride)
+        )
+        tensor = ops.complex(*pairs.float().unbind(-1))
+        tensor = tensor.conj().resolve_conj() if flags["conj"] else tensor
+        return requiring(machine, tensor.to(complex32), requires_grad, backward_hooks)
+    place = storage.place(machine, dtype, offset, size, stride, **flags)
     tensor = storage.tensor(machine, place)
     return requiring(machine, tensor, requires_grad, backward_hooks)
 

@@ -50,6 +50,22 @@ class SavedMemory(NamedTuple):
         return str(device) if device.type == "cuda" else "cpu"
 
 
+class HeldBytes(NamedTuple):
+    """Elements that belong to one tensor alone."""
+
+    key: int
+    array: np.ndarray
+    location: str = "cpu"
+
+    def elements(self, dtype) -> np.ndarray:
+        """All bytes."""
+        return self.array.reshape(-1).view(np.uint8)
+
+    def count(self, dtype) -> int:
+        """The number of bytes."""
+        return self.array.nbytes
+
+
 def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
     """The memory of a tensor, and what the tensor shows of it. Raises RuntimeError under a trace.
 

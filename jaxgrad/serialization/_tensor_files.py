@@ -21,7 +21,7 @@ from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import Size, with_strides
 from ..nn.parameter import Parameter, is_lazy, mark
-from ..tape.sparse_tensor import SparseTensor, values_of
+from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor, abstract_value, concrete, held, hold
 from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
@@ -212,12 +212,13 @@ class Encoder:
         return name
 
     def encode_sparse(self, value, path):
-        parts = {"indices": value._indices_held, "values": values_of(value).detach()}
+        plain = value.detach()
+        parts = {"indices": plain._indices(), "values": plain._values()}
         encoded = {
             part: self.numbers(self.new_name((*path, part)), np.asarray(concrete(tensor, "save")))
             for part, tensor in parts.items()
         }
-        encoded |= {"size": list(value.shape), "is_coalesced": value._coalesced}
+        encoded |= {"size": list(value.shape), "is_coalesced": plain.is_coalesced()}
         return {"sparse": encoded, "requires_grad": value.requires_grad}
 
     def encode_array(self, value, path):

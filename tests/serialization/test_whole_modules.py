@@ -259,6 +259,20 @@ def test_tensors_without_data():
         assert torch.load(written(torch.ones(2)), map_location=target).is_meta
 
 
+@FORMATS
+def test_half_complex_tensors(form):
+    x = torch.tensor([[1 + 2j, 3.5], [0, 0.1j]]).to(torch.complex32)
+    for tensor in (x, x.t(), x[1:], x[0, 0]):
+        again = torch.load(written(tensor, **form))
+        assert again.dtype is torch.complex32 and again.tolist() == tensor.tolist()
+
+
+def test_tensors_that_no_file_holds():
+    masked = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    with pytest.raises(TypeError, match=r"obj\[0\] is of type .*MaskedTensor: no file holds"):
+        torch.save([masked], io.BytesIO())
+
+
 # ---- storages, and what is chosen of files
 
 
