@@ -246,6 +246,13 @@ _LATER |= dict.fromkeys(
     ),
     "functions.quantization",
 )
+_LATER |= dict.fromkeys(
+    (
+        *("sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor"),
+        *("sparse_bsr_tensor", "sparse_bsc_tensor"),
+    ),
+    "sparse._compressed_construction",
+)
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 

@@ -157,19 +157,25 @@ def _tensor_difference(actual, expected, tolerances, equal_nan, checks, are_numb
     return _array_difference(one, other, rtol, atol, equal_nan, are_numbers)
 
 
+_PARTS = {"COO": ("_indices", "_values")}
+_PARTS |= dict.fromkeys(("CSR", "BSR"), ("crow_indices", "col_indices", "values"))
+_PARTS |= dict.fromkeys(("CSC", "BSC"), ("ccol_indices", "row_indices", "values"))
+
+
 def _sparse_difference(actual, expected, tolerances, equal_nan) -> str | None:
     """How the parts of two sparse tensors of one layout differ."""
+    word = "COO" if actual.is_sparse else actual.layout.name[-3:].upper()
     counts = actual._nnz(), expected._nnz()
     if counts[0] != counts[1]:
         return (
-            f"The number of specified values in sparse COO tensors does not match: {counts[0]} != "
-            f"{counts[1]}"
+            f"The number of specified values in sparse {word} tensors does not match: {counts[0]} "
+            f"!= {counts[1]}"
         )
-    for name in ("_indices", "_values"):
+    for name in _PARTS[word]:
         parts = [getattr(tensor, name)() for tensor in (actual, expected)]
         text = _tensor_difference(*parts, tolerances, equal_nan, {}, False)
         if text is not None:
-            return text.replace("Tensor-likes", f"Sparse COO {name[1:]}")
+            return text.replace("Tensor-likes", f"Sparse {word} {name.removeprefix('_')}")
     return None
 
 

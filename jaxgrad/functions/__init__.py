@@ -138,7 +138,8 @@ ONLY_OPERATORS = {
 # of sparse tensors (jaxgrad/sparse): the methods of all tensors, and the operators of early PyTorch
 SPARSE_METHODS = (
     "to_sparse to_sparse_coo to_dense coalesce is_coalesced indices values _indices _values _nnz "
-    "sparse_dim dense_dim sparse_mask _dimI _dimV"
+    "sparse_dim dense_dim sparse_mask _dimI _dimV to_sparse_csr to_sparse_csc to_sparse_bsr "
+    "to_sparse_bsc crow_indices col_indices ccol_indices row_indices"
 )
 SPARSE_OPERATORS = (
     "_sparse_coo_tensor_with_dims_and_tensors _sparse_addmm _sparse_sum _indices _values indices "

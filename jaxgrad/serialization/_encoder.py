@@ -27,7 +27,7 @@ from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
 from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Buffer, Parameter, is_lazy
-from ..tape.sparse_tensor import SparseTensor
+from ..tape.sparse_tensor import SparseTensor, is_compressed
 from ..tape.tensor import Tensor, concrete
 from . import _options
 from ._archive import ArchiveWriter
@@ -478,12 +478,17 @@ class Encoder:
         part = value.detach()
         self._global("torch._utils _rebuild_sparse_tensor")
         self.code += b"("
-        self.write_layout(devices.sparse_coo, path)
+        self.write_layout(value.layout, path)
         self.code += b"("
-        self._dense(part._indices())
-        self._dense(part._values())
-        self.write_size(value.shape, path)
-        self.value(part.is_coalesced(), path)
+        if is_compressed(value):
+            for tensor in (part._coalesced.indices, part._indices_held, part.values()):
+                self._dense(tensor)
+            self.write_size(value.shape, path)
+        else:
+            self._dense(part._indices())
+            self._dense(part._values())
+            self.write_size(value.shape, path)
+            self.value(part.is_coalesced(), path)
         self.code += b"ttR"
         self._keep(value)
 

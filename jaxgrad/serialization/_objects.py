@@ -20,6 +20,7 @@ from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, mark
+from ..sparse._compressed_construction import sparse_compressed_tensor
 from ..sparse._construction import sparse_coo_tensor
 from ..tape.tensor import Tensor, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
@@ -228,7 +229,8 @@ def device(machine, kind, index=None):
         raise machine.refuse(f"jaxgrad has no device {shown(kind)}") from None
 
 
-LAYOUTS = {str(layout): layout for layout in (devices.strided, devices.sparse_coo)}
+COMPRESSED = devices.sparse_csr, devices.sparse_csc, devices.sparse_bsr, devices.sparse_bsc
+LAYOUTS = {str(layout): layout for layout in (devices.strided, devices.sparse_coo, *COMPRESSED)}
 
 
 def _layout(machine, name):
@@ -304,6 +306,12 @@ def _meta_tensor(machine, dtype, size, stride, requires_grad):
 
 
 def _sparse_tensor(machine, layout, data):
+    if layout in COMPRESSED:
+        if len(_need(machine, data, tuple, "the parts of a sparse tensor")) != 4:
+            raise machine.refuse("a compressed tensor has two kinds of indices, values and a size")
+        *parts, size = data
+        size = _ints(machine, size, "a size")
+        return compressed(machine, machine.objects.loading, parts, size, layout)
     if layout is not devices.sparse_coo:
         raise machine.refuse(f"jaxgrad has no sparse tensors of the layout {layout}")
     if len(_need(machine, data, tuple, "the parts of a sparse tensor")) not in (3, 4):
@@ -333,6 +341,17 @@ def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Te
         )
     except (RuntimeError, ValueError) as error:
         raise machine.refuse(f"a sparse tensor does not fit together: {error}") from None
+
+
+def compressed(machine, loading: Loading, parts, size, layout) -> Tensor:
+    """A tensor in a compressed layout of its parts. Raises RefusedFile if they do not fit."""
+    for part in parts:
+        _need(machine, part, Tensor, "a part of a compressed tensor")
+        loading.spend(machine, part.numel() * part.dtype.itemsize)
+    try:
+        return sparse_compressed_tensor(*parts, size, layout=layout)
+    except (RuntimeError, ValueError) as error:
+        raise machine.refuse(f"a compressed tensor does not fit together: {error}") from None
 
 
 def _parameter(machine, data, requires_grad, backward_hooks):

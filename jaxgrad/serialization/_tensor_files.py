@@ -21,11 +21,11 @@ from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import Size, with_strides
 from ..nn.parameter import Parameter, is_lazy, mark
-from ..tape.sparse_tensor import SparseTensor
+from ..tape.sparse_tensor import SparseTensor, is_compressed
 from ..tape.tensor import Tensor, abstract_value, concrete, held, hold
 from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
-from ._objects import device, requiring, sparse
+from ._objects import LAYOUTS, compressed, device, requiring, sparse
 from ._refused import RefusedFile, refusal, shown
 from ._saved_memory import DIFFERENT_DTYPES, memory_of
 from ._source import ALIGNMENT, Source
@@ -213,12 +213,20 @@ class Encoder:
 
     def encode_sparse(self, value, path):
         plain = value.detach()
-        parts = {"indices": plain._indices(), "values": plain._values()}
+        if is_compressed(value):
+            parts = {"compressed": plain._coalesced.indices, "indices": plain._indices_held}
+            parts["values"] = plain.values()
+        else:
+            parts = {"indices": plain._indices(), "values": plain._values()}
         encoded = {
             part: self.numbers(self.new_name((*path, part)), np.asarray(concrete(tensor, "save")))
             for part, tensor in parts.items()
         }
-        encoded |= {"size": list(value.shape), "is_coalesced": plain.is_coalesced()}
+        encoded["size"] = list(value.shape)
+        if is_compressed(value):
+            encoded["layout"] = value.layout.name
+        else:
+            encoded["is_coalesced"] = plain.is_coalesced()
         return {"sparse": encoded, "requires_grad": value.requires_grad}
 
     def encode_array(self, value, path):
@@ -381,7 +389,7 @@ class Decoder:
         return dictionary
 
     def make_layout(self, value):
-        return {layout.name: layout for layout in (devices.strided, devices.sparse_coo)}[value]
+        return {layout.name: layout for layout in LAYOUTS.values()}[value]
 
     # ---- tensors
 
@@ -430,7 +438,15 @@ class Decoder:
         return mark(tensor, Parameter, bool(requires_grad)) if parameter else tensor
 
     def make_sparse(self, value, requires_grad=False):
-        parts = [self.value(value[part]) for part in ("indices", "values", "size", "is_coalesced")]
+        if "layout" in value:
+            *parts, size = map(
+                self.value, map(value.get, ("compressed", "indices", "values", "size"))
+            )
+            layout = self.make_layout(value["layout"])
+            tensor = compressed(self.source, self.loading, parts, size, layout)
+            return requiring(self.source, tensor, bool(requires_grad))
+        names = "indices", "values", "size", "is_coalesced"
+        parts = [self.value(value[part]) for part in names]
         tensor = sparse(self.source, self.loading, *parts)
         return requiring(self.source, tensor, bool(requires_grad))
 

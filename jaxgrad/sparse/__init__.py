@@ -14,9 +14,10 @@ from __future__ import annotations
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..names.missing import MissingName
+from ..tape.sparse_tensor import is_compressed as _is_compressed
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
-from . import _dispatch, _products, _reductions
+from . import _compressed, _dispatch, _products, _reductions
 from ._construction import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from ._construction import spdiags as spdiags
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_sparse_tensor_invariants",
     "log_softmax",
     "mm",
+    "sampled_addmm",
     "softmax",
     "spdiags",
     "sum",
@@ -32,20 +34,41 @@ __all__ = [
 
 
 @shows_users_frames
-def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """Return the product of a sparse matrix and a matrix.
 
     mat1: (n, m), sparse; or dense, if mat2 is sparse. mat2: (m, p), dense or sparse, of the same
-    dtype. Returns a dense (n, p), sparse if both are sparse. The gradient of a sparse matrix lies
-    on its pattern. Raises RuntimeError for other shapes and dtypes.
+    dtype. reduce: "sum", "mean", "amax" or "amin" of the products, for a CSR `mat1`. Returns a
+    dense (n, p), sparse if both are sparse. The gradient of a sparse matrix lies on its pattern.
+    Raises RuntimeError for other shapes and dtypes.
 
     >>> jaxgrad.sparse.mm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
     tensor([[1.],
             [1.]])
     """
+    if reduce is not None:
+        return _compressed.reduced_mm(mat1, mat2, reduce)
     if not _is_sparse(mat1) or _is_sparse(mat2):
-        return _products.mm(mat1, mat2) if _is_sparse(mat2) else mat1.mm(mat2)
+        return _dispatch.call("mm", (mat1, mat2), {}) if _is_sparse(mat2) else mat1.mm(mat2)
     return addmm(mat2.new_zeros(()), mat1, mat2, beta=0)
+
+
+@shows_users_frames
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1.0, alpha=1.0, out: Tensor | None = None
+) -> Tensor:
+    """Return `beta * input`, and `alpha` times the elements of `mat1 @ mat2` at its indices.
+
+    input: (n, p), of layout `sparse_csr`. mat1: (n, m); mat2: (m, p), dense. Returns a tensor with
+    the pattern of `input`. Raises RuntimeError for other layouts and shapes.
+
+    >>> jaxgrad.sparse.sampled_addmm(
+    ...     jaxgrad.eye(2).to_sparse_csr(), jaxgrad.ones(2, 3), jaxgrad.ones(3, 2)
+    ... ).values()
+    tensor([4., 4.])
+    """
+    result = _compressed.sampled_addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return result if out is None else out.copy_(result)
 
 
 @shows_users_frames
@@ -61,6 +84,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor
     """
     if not _is_sparse(mat1):
         return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
+    mat1 = _compressed.as_coo(mat1) if _is_compressed(mat1) else mat1
     operator = "_coo_sparse_addmm"
     return _products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha, operator=operator)
 
@@ -76,8 +100,11 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     >>> jaxgrad.sparse.sum(jaxgrad.eye(2).to_sparse(), 0).to_dense()
     tensor([1., 1.])
     """
-    if not _is_sparse(input):
-        raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
+    if not _is_sparse(input) or _is_compressed(input):
+        raise RuntimeError(
+            "coalesce expected sparse coordinate tensor layout but got "
+            f"{_compressed.name_of(input)}"
+        )
     return _reductions.sum(input, dim, dtype=dtype)
 
 

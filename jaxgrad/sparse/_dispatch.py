@@ -8,20 +8,30 @@ import functools
 
 from .. import ops
 from ..core import promotion
-from ..core.device import sparse_coo
 from ..frontend.methods import METHOD_CLASSES
+from ..late import LateModule
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import NOT_DIFFERENTIABLE, check_fit, give, permit
 from ..tape.mode import RECORD, current_mode
-from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
+from ..tape.sparse_tensor import Padding, SparseTensor, is_compressed, sparse, values_of
 from ..tape.tensor import Tensor, abstract_value, has_tangent
-from . import _construction, _elements, _methods, _operators, _pattern
+from . import (
+    _compressed,
+    _compressed_construction,
+    _construction,
+    _elements,
+    _layouts,
+    _methods,
+    _operators,
+    _pattern,
+)
 
 
 @functools.cache
 def prepare():
     """Give the class of sparse tensors its methods, before the first of them."""
     _methods.install(METHOD_CLASSES)
+    LateModule("jaxgrad.sparse._compressed_methods").install()
 
 
 def refuse(name: str):
@@ -35,17 +45,25 @@ def refuse(name: str):
 
 def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
+    if any(map(_holds_compressed, (*args, *kwargs.values()))):
+        return _compressed.call(name, args, kwargs)
     operator = _operators.operator(name)
     if operator is None:
         refuse(name)
     return operator(*args, **kwargs)
 
 
+def _holds_compressed(value) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(is_compressed, value))
+    return is_compressed(value)
+
+
 def empty_like(tensor: SparseTensor, options):
     """A tensor of the same shape without elements; options: those of `zeros_like`."""
     if options.get("memory_format") is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
-    result = _elements.zero(tensor)
+    result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
     result = result.to(dtype=options.get("dtype") or result.dtype, device=options.get("device"))
     return result.requires_grad_() if options.get("requires_grad") else result
 
@@ -53,13 +71,14 @@ def empty_like(tensor: SparseTensor, options):
 def make(name: str, size, dtype, options):
     """A tensor of a factory with a sparse `layout`, or with a sparse `out`: it has no elements."""
     out, layout = options.get("out"), options.get("layout")
-    if layout not in (None, sparse_coo):
-        raise RuntimeError(f"{name}(): layout must be torch.strided, not {layout!r}")
     if name in ("full", "full_like"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     if name not in ("zeros", "empty", "zeros_like", "new_zeros", "new_empty"):
         refuse({"empty_like": "empty_strided"}.get(name, name))
-    tensor = _construction.sparse_coo_tensor(
+    factory = _construction.sparse_coo_tensor
+    if layout in _layouts.LAYOUTS:
+        factory = functools.partial(_compressed_construction.empty, layout=layout)
+    tensor = factory(
         size,
         dtype=dtype,
         device=options.get("device"),
@@ -85,7 +104,7 @@ def write(written_as: str, name: str, args, kwargs):
     if is_on_values and isinstance(target, SparseTensor) and not _elements.is_coalesced(target):
         raise RuntimeError(f"{written_as} requires coalesced input")
     result = call(name, args, kwargs)
-    if isinstance(result, SparseTensor) is not isinstance(target, SparseTensor):
+    if result.layout is not target.layout:
         result = _in_layout(written_as, result, target)
     if not isinstance(target, SparseTensor):
         check_fit(written_as, abstract_value(result), target)
@@ -109,7 +128,7 @@ def _in_layout(written_as, result, target):
             f"{written_as}: a result of layout {result.layout} does not fit into a tensor of "
             f"layout {target.layout}"
         )
-    return _elements.to_dense(result)
+    return result.to_dense()
 
 
 def _check_dtype(name, result, target):
@@ -135,6 +154,11 @@ def write_out(name: str, args, kwargs, out):
     _check_dtype(name, result, out)
     if not isinstance(out, SparseTensor):
         return give(name, result.to(out.dtype), out)
+    if is_compressed(out):
+        if result.layout is not out.layout:
+            raise RuntimeError(f"{name}(): Expected out tensor to have layout {result.layout}")
+        _methods.give_pattern(out, result.to(out.dtype))
+        return out
     dims = _pattern.sparse_dims(result), result.ndim - _pattern.sparse_dims(result)
     _methods.check_resize(out, result.shape, *dims, may_shrink=True)
     _methods.give_pattern(out, result.to(out.dtype))
@@ -155,7 +179,7 @@ def on_pattern(tensor: SparseTensor, gradient):
     if tensor._coalesced:
         is_followed = gradient.requires_grad or has_tangent(gradient)
         shown = ops.alias(gradient) if is_followed else detached(gradient)
-        return sparse(shown, tensor._indices_held, tensor._sizes, True)
+        return sparse(shown, tensor._indices_held, tensor._sizes, tensor._coalesced)
     if known is None:
         kept, first, _, present = _pattern.traced_distinct(tensor)
         values = _elements.at_present(ops._coo_ungroup(gradient, first), present)
@@ -183,6 +207,10 @@ def drop_padding(tensor: SparseTensor):
     _methods.give_pattern(tensor, without_padding(tensor))
 
 
+def _elements_of(gradient):
+    return _compressed.as_coo(gradient) if is_compressed(gradient) else gradient
+
+
 def at_pattern(tensor: SparseTensor, gradient):
     """The elements of a gradient, sparse or dense, at the indices of a tensor."""
     if gradient.shape != tensor.shape:
@@ -190,6 +218,9 @@ def at_pattern(tensor: SparseTensor, gradient):
             f"Mismatch in shape: the gradient has shape {list(gradient.shape)} and the sparse "
             f"tensor has shape {list(tensor.shape)}"
         )
+    if is_compressed(tensor):
+        return _compressed.at_pattern(tensor, gradient)
+    gradient = _elements_of(gradient)
     if not isinstance(gradient, SparseTensor):
         return ops._coo_mask(gradient, tensor._indices_held)
     if _pattern.is_same(tensor, gradient) and gradient._coalesced:

@@ -94,6 +94,23 @@ def without_padding(self: SparseTensor) -> SparseTensor:
     return sparse(values, kept, self._sizes, padding.is_coalesced)
 
 
+def from_dense(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
+    """The elements of a dense tensor that are not zero. Raises RuntimeError for a number of sparse
+    dimensions that it has not, and in a trace.
+    """
+    wanted = self.ndim if sparse_dim is None else sparse_dim
+    if not 0 <= wanted <= self.ndim or (wanted == 0 and self.ndim):
+        raise RuntimeError(
+            f"sparse_dim argument must be in >0 and <={self.ndim} range, but {wanted} is given"
+        )
+    array = np.asarray(concrete(self, "to_sparse()"))
+    is_kept = (array != 0).any(tuple(range(wanted, self.ndim)))
+    indices = np.stack(np.nonzero(is_kept)) if wanted else np.zeros((0, int(is_kept)), np.int64)
+    indices = _pattern.as_indices(indices)
+    operator = ops._coo_to_sparse if sparse_dim is None else ops._coo_to_sparse_dim
+    return sparse(operator(self, indices), indices, self.shape, True)
+
+
 def to_dense(self: SparseTensor) -> Tensor:
     """The dense tensor."""
     return ops._coo_to_dense(values_of(self), self._indices_held, tuple(self._sizes))

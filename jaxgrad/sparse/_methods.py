@@ -8,7 +8,18 @@ import numpy as np
 
 from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
-from ..core.device import device_of, preserve_format, sparse_coo
+from ..core import dtypes
+from ..core.device import (
+    device_of,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
+from ..core.device import layout as layouts
 from ..core.tracebacks import shows_users_frames
 from ..frontend.printing import arrays as printing
 from ..frontend.to import CONVERSIONS
@@ -20,6 +31,7 @@ from ..tape.record import finish
 from ..tape.sparse_tensor import (
     SparseTensor,
     gradient_of,
+    is_compressed,
     is_sparse,
     sparse,
     values_for,
@@ -27,7 +39,6 @@ from ..tape.sparse_tensor import (
 )
 from ..tape.tensor import (
     Tensor,
-    concrete,
     current,
     has_tangent,
     held,
@@ -42,49 +53,65 @@ from ..tape.tensor import (
     set_tracked,
     state_of,
 )
-from . import _elements, _pattern, _products, _shapes, _types
+from . import _compressed, _elements, _layouts, _pattern, _products, _shapes, _types
 
 
 def _needs_sparse(name: str, tensor: Tensor, layout="sparse coordinate tensor layout"):
-    if not is_sparse(tensor):
-        raise RuntimeError(f"{name} expected {layout} but got Strided")
+    if is_compressed(tensor):
+        layout = "sparse coordinate tensor layout"
+    if not is_sparse(tensor) or is_compressed(tensor):
+        raise RuntimeError(f"{name} expected {layout} but got {_compressed.name_of(tensor)}")
 
 
 # ---- of every tensor
 
 
 @shows_users_frames
-def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout=None) -> Tensor:
-    """Return the tensor in layout `sparse_coo`, with the elements that are not zero.
+def to_sparse(
+    self: Tensor, sparse_dim: int | None = None, *, layout=None, blocksize=None, dense_dim=None
+) -> Tensor:
+    """Return the tensor in a sparse layout, with the elements that are not zero.
 
-    sparse_dim: the number of sparse dimensions, by default all; the other dimensions stay dense.
-    layout: `torch.sparse_coo` or None. The gradient of the result lies on its pattern. Raises
-    RuntimeError for a number of dimensions that the tensor has not, and in a trace, where the
-    number of elements is not known: use `sparse_mask` there.
+    sparse_dim: the number of sparse dimensions in layout `sparse_coo`, by default all; the other
+    dimensions stay dense. layout: `sparse_coo` if it is None, or a compressed one: `sparse_csr`,
+    `sparse_csc`, `sparse_bsr`, `sparse_bsc`; then `blocksize` are the sizes of blocks, and
+    `dense_dim` the number of dense dimensions. The gradient of the result lies on its pattern.
+    Raises RuntimeError for a number of dimensions that the tensor has not, for blocks that do not
+    fit, and in a trace, where the number of elements is not known: use `sparse_mask` there.
 
     >>> jaxgrad.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse().indices()
     tensor([[0],
             [1]])
     """
+    if isinstance(sparse_dim, layouts):
+        sparse_dim, layout = None, sparse_dim
+    if layout is strided:
+        return to_dense(self)
+    if layout in _layouts.LAYOUTS:
+        return _compressed.convert(self, layout, blocksize, dense_dim)
     if layout not in (None, sparse_coo):
-        raise NotImplementedError(f"to_sparse: there is no layout {layout!r} in jaxgrad")
-    wanted = self.ndim if sparse_dim is None else sparse_dim
+        raise RuntimeError(f"to_sparse: there is no layout {layout!r}")
+    if blocksize is not None:
+        raise RuntimeError(
+            f"to_sparse: conversion from {_compressed.name_of(self)} to Sparse with blocksize "
+            "argument given is not supported"
+        )
+    if is_compressed(self):
+        coo = _elements.coalesce(_compressed.as_coo(self))
+        if sparse_dim not in (None, 2):
+            raise RuntimeError(
+                f"sparse_compressed_to_sparse: conversion from {_compressed.name_of(self)} to "
+                "Sparse with sparse_dim argument !=2 is not supported"
+            )
+        return coo
     if is_sparse(self):
         if sparse_dim not in (None, _pattern.sparse_dims(self)):
             raise RuntimeError(
-                "to_sparse: conversion from Sparse to Sparse with another sparse_dim"
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                "!=self.sparse_dim() is not supported"
             )
         return self
-    if not 0 <= wanted <= self.ndim or (wanted == 0 and self.ndim):
-        raise RuntimeError(
-            f"sparse_dim argument must be in >0 and <={self.ndim} range, but {wanted} is given"
-        )
-    array = np.asarray(concrete(self, "to_sparse()"))
-    is_kept = (array != 0).reshape(*array.shape[:wanted], -1).any(-1)
-    indices = np.stack(np.nonzero(is_kept)) if wanted else np.zeros((0, int(is_kept)), np.int64)
-    indices = _pattern.as_indices(indices)
-    operator = ops._coo_to_sparse if sparse_dim is None else ops._coo_to_sparse_dim
-    return sparse(operator(self, indices), indices, self.shape, True)
+    return _elements.from_dense(self, sparse_dim)
 
 
 @shows_users_frames
@@ -95,6 +122,97 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     tensor([2.])
     """
     return to_sparse(self)
+
+
+@shows_users_frames
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor with compressed rows; see `to_sparse`.
+
+    >>> jaxgrad.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
+    return to_sparse(self, layout=sparse_csr, dense_dim=dense_dim)
+
+
+@shows_users_frames
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor with compressed columns; see `to_sparse`.
+
+    >>> jaxgrad.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
+    return to_sparse(self, layout=sparse_csc, dense_dim=dense_dim)
+
+
+@shows_users_frames
+def to_sparse_bsr(self: Tensor, blocksize=None, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor with compressed rows of blocks; see `to_sparse`.
+
+    >>> jaxgrad.eye(2).to_sparse_bsr((2, 2)).values()
+    tensor([[[1., 0.],
+             [0., 1.]]])
+    """
+    return to_sparse(self, layout=sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@shows_users_frames
+def to_sparse_bsc(self: Tensor, blocksize=None, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor with compressed columns of blocks; see `to_sparse`.
+
+    >>> jaxgrad.eye(2).to_sparse_bsc((2, 2)).row_indices()
+    tensor([0])
+    """
+    return to_sparse(self, layout=sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@shows_users_frames
+def crow_indices(self: Tensor) -> Tensor:
+    """Return where each row of a CSR or BSR tensor begins among its elements.
+
+    >>> jaxgrad.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
+    return _index_part("crow_indices", self, "row", True)
+
+
+@shows_users_frames
+def col_indices(self: Tensor) -> Tensor:
+    """Return the columns of the elements of a CSR or BSR tensor.
+
+    >>> jaxgrad.eye(2).to_sparse_csr().col_indices()
+    tensor([0, 1])
+    """
+    return _index_part("col_indices", self, "row", False)
+
+
+@shows_users_frames
+def ccol_indices(self: Tensor) -> Tensor:
+    """Return where each column of a CSC or BSC tensor begins among its elements.
+
+    >>> jaxgrad.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
+    return _index_part("ccol_indices", self, "column", True)
+
+
+@shows_users_frames
+def row_indices(self: Tensor) -> Tensor:
+    """Return the rows of the elements of a CSC or BSC tensor.
+
+    >>> jaxgrad.eye(2).to_sparse_csc().row_indices()
+    tensor([0, 1])
+    """
+    return _index_part("row_indices", self, "column", False)
+
+
+def _index_part(name, tensor, line, is_compression):
+    wanted = _layouts.ROWS if line == "row" else tuple(map(_layouts.TURNED.get, _layouts.ROWS))
+    if tensor.layout not in wanted:
+        raise RuntimeError(
+            f"{name} expected sparse {line} compressed tensor layout but got "
+            f"{_compressed.name_of(tensor)}"
+        )
+    return (tensor._coalesced.indices if is_compression else tensor._indices_held).detach()
 
 
 @shows_users_frames
@@ -109,7 +227,10 @@ def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Te
     """
     if dtype is not None and is_sparse(self):
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
-    dense = _elements.to_dense(self) if is_sparse(self) else self
+    if is_compressed(self):
+        dense = _compressed.to_dense(self)
+    else:
+        dense = _elements.to_dense(self) if is_sparse(self) else self
     return dense if dtype is None else dense.to(dtype)
 
 
@@ -165,8 +286,9 @@ def values(self: Tensor) -> Tensor:
     >>> jaxgrad.eye(2).to_sparse().values()
     tensor([1., 1.])
     """
-    _needs_sparse("values", self, "sparse tensor layout")
-    self = _needs_coalesced("values", self)
+    if not is_compressed(self):
+        _needs_sparse("values", self, "sparse tensor layout")
+        self = _needs_coalesced("values", self)
     # on the sparse handle itself: the view shares its memory
     program, _ = ops._coo_values.operator.bind((values_of(self),), {})
     return finish(program, [self], (held(current(self)),), (is_tracked(self),))
@@ -181,14 +303,14 @@ def _needs_coalesced(name, tensor) -> SparseTensor:
 @shows_users_frames
 def _indices(self: Tensor) -> Tensor:
     """Return the indices of a sparse tensor, also of one that is not coalesced."""
-    _needs_layout("_indices", self)
+    _needs_layout("_indices", _coordinates("_indices", self))
     return _elements.counted(self, "_indices()")._indices_held.detach()
 
 
 @shows_users_frames
 def _values(self: Tensor) -> Tensor:
     """Return the values of a sparse tensor without their history, on its memory."""
-    _needs_layout("_values", self)
+    _needs_layout("_values", _coordinates("_values", self))
     return detached(_elements.counted(self, "_values()"))
 
 
@@ -196,7 +318,14 @@ def _values(self: Tensor) -> Tensor:
 def _nnz(self: Tensor) -> int:
     """Return the number of elements that a sparse tensor stores."""
     _needs_layout("_nnz", self)
+    if is_compressed(self):
+        return self._indices_held.shape[-1]
     return _pattern.nnz(_elements.counted(self, "_nnz()"))
+
+
+def _coordinates(name, tensor):
+    """The tensor. Raises NotImplementedError in a compressed layout."""
+    return refused(name)(tensor) if is_compressed(tensor) else tensor
 
 
 def _needs_layout(name, tensor):
@@ -214,6 +343,8 @@ def sparse_dim(self: Tensor) -> int:
     >>> jaxgrad.eye(2).to_sparse().sparse_dim(), jaxgrad.eye(2).sparse_dim()
     (2, 0)
     """
+    if is_compressed(self):
+        return 2
     return _pattern.sparse_dims(self) if is_sparse(self) else 0
 
 
@@ -224,7 +355,8 @@ def dense_dim(self: Tensor) -> int:
     >>> jaxgrad.eye(2).to_sparse(1).dense_dim(), jaxgrad.eye(2).dense_dim()
     (1, 2)
     """
-    return self.ndim - sparse_dim(self)
+    batch = _compressed.batch_dims(self) if is_compressed(self) else 0
+    return self.ndim - batch - sparse_dim(self)
 
 
 _dimI, _dimV = sparse_dim, dense_dim
@@ -247,6 +379,11 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self.shape)} but mask has size {list(mask.shape)}"
         )
+    if is_compressed(mask):
+        source = _compressed.like(mask, values_of(mask).detach())
+        return _compressed.like(mask, _compressed.at_pattern(source, self))
+    if is_compressed(self):
+        self = to_sparse(self)
     if is_sparse(self) and _pattern.sparse_dims(self) != _pattern.sparse_dims(mask):
         raise RuntimeError(
             "sparse_mask(): the number of sparse dimensions in `self` should match that of the "
@@ -290,6 +427,15 @@ def _unchangeable(target: SparseTensor, is_recorded: bool) -> str | None:
     if interception.read is not None or has_tangent(target):
         return "in a trace, or of one with a tangent: use the operator that returns a new tensor"
     return None
+
+
+def clear(target: SparseTensor, empty: SparseTensor) -> SparseTensor:
+    """Set the elements of a tensor to 0, by leaving them out where its pattern may change."""
+    if _unchangeable(target, False) or target.grad_fn is not None:
+        detached(target).zero_()
+    else:
+        give_pattern(target, empty)
+    return target
 
 
 def _has_uses(target: SparseTensor) -> bool:
@@ -539,11 +685,7 @@ class SparseMethods:
     @shows_users_frames
     def zero_(self):
         permit("zero_", self, self.requires_grad)
-        if _unchangeable(self, False) or self.grad_fn is not None:
-            self._values().zero_()
-        else:
-            give_pattern(self, _elements.zero(self))
-        return self
+        return clear(self, _elements.zero(self))
 
     def is_contiguous(self, memory_format=None):
         return False
@@ -610,11 +752,14 @@ class SparseMethods:
                 f"tensor({unknown}, shape={list(self.shape)}, dtype={self.dtype}, "
                 "layout=torch.sparse_coo)"
             )
+        values, size = np.asarray(held(current(self))), tuple(self.shape)
+        parts = {"indices": (np.asarray(self._indices_held._array), dtypes.int64)}
         return printing.sparse_tensor_str(
-            np.asarray(self._indices_held._array),
-            np.asarray(held(current(self))),
+            parts | {"values": (values, self.dtype)},
             self.dtype,
-            tuple(self.shape),
+            size,
+            self.layout,
+            self._indices_held.shape[1],
             self._requires_grad,
             name_of_node(self),
         )
@@ -674,11 +819,13 @@ KEPT = frozenset(
 )
 
 
-def _refused(name):
+def refused(name, backend="SparseCPU"):
+    """A method that refuses a tensor of a sparse layout."""
+
     def refuse(self, *args, **kwargs):
         raise NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: {name} "
-            "takes no tensors of layout torch.sparse_coo here. Call it on tensor.values(), or on "
+            f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: {name} "
+            f"takes no tensors of layout {self.layout} here. Call it on tensor.values(), or on "
             "tensor.to_dense()"
         )
 
@@ -698,8 +845,8 @@ def install(sources):
                 continue
             if name in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 continue
-            refused = _refused(name)
-            setattr(SparseTensor, name, property(refused) if not callable(member) else refused)
+            refusal = refused(name)
+            setattr(SparseTensor, name, refusal if callable(member) else property(refusal))
     for name in names:
         setattr(SparseTensor, name, vars(SparseMethods)[name])
-    SparseTensor._array = property(_refused("_array"))
+    SparseTensor._array = property(refused("_array"))

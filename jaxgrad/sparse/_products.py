@@ -139,8 +139,17 @@ def mv(self, vec) -> Tensor:
     return ops._coo_mv(values_of(self), self._indices_held, self.shape[0], vec)
 
 
+def addmv(self, mat, vec, *, beta=1, alpha=1) -> Tensor:
+    """`beta * self + alpha * (mat @ vec)` with a sparse matrix."""
+    product = ops.mul(mv(mat, vec), alpha)
+    return product if beta == 0 else ops.add(product, ops.mul(self, beta))
+
+
 def matmul(self, other) -> Tensor:
     """The product of a sparse matrix with a dense or sparse matrix or a vector."""
+    if not (isinstance(self, Tensor) and isinstance(other, Tensor)):
+        kinds = type(self).__name__, type(other).__name__
+        raise TypeError("unsupported operand type(s) for @: '{}' and '{}'".format(*kinds))
     if not ndim_of(self) or not ndim_of(other):
         raise RuntimeError("both arguments to matmul need to be at least 1D")
     if is_sparse(self) and ndim_of(other) == 1 and isinstance(other, Tensor):

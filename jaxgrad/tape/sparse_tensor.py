@@ -90,8 +90,38 @@ class Padding:
         return False  # what needs sorted and distinct indices has none
 
 
+class Compression:
+    """Takes the place of `is_coalesced` for a tensor in a compressed layout, whose elements are
+    sorted and distinct.
+
+    `indices`: where each row begins among the plain indices, or each column; `layout`: which.
+    """
+
+    __slots__ = ("indices", "layout")
+
+    def __init__(self, indices: Tensor, layout: devices.layout):
+        self.indices, self.layout = indices, layout
+
+
+class CompressedTensor(SparseTensor):
+    """A tensor of layout `sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`.
+
+    Its values have shape (*batch, elements, *block, *dense sizes), its indices are the plain ones,
+    and `_coalesced` is a `Compression`. Operators compute with it in coordinate format.
+    """
+
+    __slots__ = ()
+
+    layout = property(lambda self: self._coalesced.layout)
+    is_sparse = property(lambda self: False)
+
+
 def is_sparse(value) -> bool:
     return isinstance(value, SparseTensor)
+
+
+def is_compressed(value) -> bool:
+    return isinstance(value, CompressedTensor)
 
 
 # the classes of the gradients of dense leaves that the engine carries as tensors
@@ -118,11 +148,11 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
 
     values: the result of an operator, or a tensor that requires no grad; indices: int64, of shape
     (sparse dimensions, elements); is_coalesced: whether the indices are sorted and distinct, or in
-    a trace a `Padding`.
+    a trace a `Padding`, or of a compressed layout a `Compression`.
     """
     current(values)
     implementation().prepare()
-    tensor = object.__new__(SparseTensor)
+    tensor = object.__new__(_class_of(is_coalesced))
     for slot in ("_raw", "_aval", "_tracked", "_node", "_nr", "_leaf", "_alias", "_counter"):
         setattr(tensor, slot, getattr(values, slot))
     tensor._indices_held, tensor._sizes, tensor._coalesced = indices, Size(size), is_coalesced
@@ -130,6 +160,10 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
     if interception.created is not None:
         interception.created(tensor)
     return tensor
+
+
+def _class_of(is_coalesced):
+    return CompressedTensor if isinstance(is_coalesced, Compression) else SparseTensor
 
 
 def values_of(tensor: SparseTensor) -> Tensor:
@@ -174,6 +208,8 @@ def _flatten(tensor: SparseTensor):
     known, rest = (tensor._sizes, padding), ()
     if isinstance(padding, Padding):
         known, rest = (tensor._sizes, ("padded", padding.is_coalesced)), (padding.present,)
+    if isinstance(padding, Compression):
+        known, rest = (tensor._sizes, ("compressed", padding.layout)), (padding.indices,)
     if tensor._aval is None:  # JAX's trees hold other leaves than tensors too
         return (held(tensor), tensor._indices_held, *rest), known
     current(tensor)
@@ -187,7 +223,8 @@ def _unflatten(known, children):
     values, indices, *present = children
     size, is_coalesced = known
     if present:
-        is_coalesced = Padding(*present, is_coalesced[1])
+        kind, fact = is_coalesced
+        is_coalesced = (Padding if kind == "padded" else Compression)(*present, fact)
     if isinstance(values, Tensor):
         # a leaf that is taken apart and put together is that leaf
         node = values._node
@@ -195,11 +232,11 @@ def _unflatten(known, children):
         if isinstance(leaf, SparseTensor) and held(leaf) is held(values):
             return leaf
         tensor = sparse(values, indices, size, is_coalesced)
-        if present and is_concrete(indices):
+        if isinstance(is_coalesced, Padding) and is_concrete(indices):
             return implementation().without_padding(tensor)
         tensor._part = values
         return tensor
-    tensor = object.__new__(SparseTensor)
+    tensor = object.__new__(_class_of(is_coalesced))
     hold(tensor, values)
     tensor._aval, tensor._tracked, tensor._node, tensor._nr = None, False, None, 0
     tensor._leaf = tensor._alias = tensor._counter = None
@@ -208,4 +245,5 @@ def _unflatten(known, children):
     return tensor
 
 
-jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)
+for _class in (SparseTensor, CompressedTensor):
+    jax.tree_util.register_pytree_node(_class, _flatten, _unflatten)

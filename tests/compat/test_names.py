@@ -464,13 +464,11 @@ def test_names_of_backends(torch):
     ]
 
 
-def test_layouts_that_no_tensor_has():
+def test_layouts():
     x = torch.eye(2)
     for name in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
         layout = getattr(torch, name)
         assert x.layout != layout != x.to_sparse().layout and repr(layout) == f"torch.{name}"
         assert pickle.loads(pickle.dumps(layout)) is layout
-        with pytest.raises(RuntimeError, match=rf"must be torch.strided, not torch.{name}"):
-            torch.zeros(2, 2, layout=layout)
-        with pytest.raises(NotImplementedError, match=rf"no layout torch.{name}"):
-            x.to_sparse(layout=layout)
+        block = (1, 1) if "bs" in name else None
+        assert x.to_sparse(layout=layout, blocksize=block).layout is layout

@@ -120,26 +120,29 @@ def tensor_str(
     return with_suffixes(start + contents, suffixes, indent=len(start))
 
 
-def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:
+def sparse_tensor_str(
+    parts, dtype, size, layout, count, requires_grad=False, grad_fn_name=None
+) -> str:
     """The text of a sparse tensor: its indices and values, then its size and all else.
 
-    indices, values: arrays of numpy. size: the sizes of the tensor, a tuple.
+    parts: by their names the indices and the values, pairs of an array of numpy and its dtype.
+    size: the sizes of the tensor, a tuple; count: the number of its elements.
     """
-    parts = []
-    for name, array, kind in (("indices", indices, dtypes.int64), ("values", values, dtype)):
+    texts = []
+    for name, (array, kind) in parts.items():
         start = f"{name}=tensor("
         shown = body(array, kind, _INDENT + len(start))
-        parts.append(start + shown + ("" if array.size else f", size={array.shape}") + ")")
-    text = "tensor(" + (",\n" + " " * _INDENT).join(parts)
-    suffixes = [f"size={size}", f"nnz={indices.shape[1]}"]
-    if dtype not in _unmarked_dtypes(1 if values.size else 0):
+        texts.append(start + shown + ("" if array.size else f", size={array.shape}") + ")")
+    text = "tensor(" + (",\n" + " " * _INDENT).join(texts)
+    suffixes = [f"size={size}", f"nnz={count}"]
+    if dtype not in _unmarked_dtypes(1 if parts["values"][0].size else 0):
         suffixes.append(f"dtype={dtype!r}")
-    suffixes.append("layout=torch.sparse_coo")
+    suffixes.append(f"layout={layout!r}")
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return with_suffixes(text, suffixes, is_on_new_line=True)
+    return with_suffixes(text, suffixes, is_on_new_line="indices" in parts)
 
 
 def _unmarked_dtypes(size):

@@ -1,0 +1,153 @@
+"""Methods of tensors in compressed layouts, in place of those in coordinate format."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.tracebacks import shows_users_frames
+from ..frontend.printing import arrays as printing
+from ..storage.inplace_check import permit
+from ..tape.sparse_tensor import CompressedTensor, Compression, is_compressed, sparse, values_of
+from ..tape.tensor import Tensor, current, held, is_concrete, name_of_node
+from . import _compressed, _elements, _layouts, _methods
+
+
+class CompressedMethods:
+    """Methods of `CompressedTensor`."""
+
+    __hash__ = object.__hash__
+    is_sparse_csr = property(lambda self: self.layout is _layouts.sparse_csr)
+    T = property(lambda self: self.t())
+    mT = property(lambda self: _compressed.call("transpose", (self, -2, -1), {}))
+
+    @shows_users_frames
+    def select(self, dim, index):
+        return _compressed.part(self, _elements_of(self).select(dim, index))
+
+    @shows_users_frames
+    def __getitem__(self, index):
+        return _compressed.part(self, _elements_of(self)[index])
+
+    @shows_users_frames
+    def __iter__(self):
+        return iter(self.unbind())
+
+    @shows_users_frames
+    def unbind(self, dim=0):
+        return tuple(_compressed.part(self, one) for one in _elements_of(self).unbind(dim))
+
+    @shows_users_frames
+    def item(self):
+        return _elements_of(self).item()
+
+    @shows_users_frames
+    def copy_(self, src, non_blocking=False):
+        permit("copy_", self, self.requires_grad or getattr(src, "requires_grad", False))
+        if not is_compressed(src) or src.layout is not self.layout or src.shape != self.shape:
+            raise RuntimeError(
+                f"copy_ of sparse compressed tensors having different layouts is not supported: "
+                f"{self.layout} of shape {list(self.shape)}, and {src.layout} of "
+                f"{list(src.shape)}"
+            )
+        if src._nnz() != self._nnz():
+            raise RuntimeError(
+                "copy_: only sparse compressed tensors with the same number of specified elements "
+                "are supported."
+            )
+        values = values_of(src).to(self.dtype).clone()
+        _methods.replace(self, _compressed.like(src, values))
+        return self
+
+    @shows_users_frames
+    def zero_(self):
+        permit("zero_", self, self.requires_grad)
+        return _methods.clear(self, _compressed.zero(self))
+
+    @shows_users_frames
+    def fill_(self, value):
+        permit("fill_", self, self.requires_grad)
+        _methods.replace(self, _compressed.like(self, values_of(self).clone().fill_(value)))
+        return self
+
+    @shows_users_frames
+    def sparse_mask(self, mask):
+        return _methods.sparse_mask(self, mask)
+
+    def is_contiguous(self, memory_format=None):
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+
+    def stride(self, dim=None):
+        raise RuntimeError("Sparse CSR tensors do not have strides")
+
+    @shows_users_frames
+    def numpy(self, *, force=False):
+        name = _compressed.name_of(self)
+        raise TypeError(
+            f"can't convert {name} layout tensor to numpy. Use Tensor.to_dense() first."
+        )
+
+    def type(self, dtype=None, non_blocking=False):
+        if dtype is None:
+            return f"torch.sparse_csr.{self.dtype.scalar_type}Tensor"
+        return self.to(dtype)
+
+    def __reduce_ex__(self, protocol):
+        part = self.detach()
+        indices = part._coalesced.indices, part._indices_held
+        return _rebuilt, (
+            *indices,
+            part.values(),
+            tuple(self._sizes),
+            self.layout,
+            self.requires_grad,
+        )
+
+    def __repr__(self):
+        indices = self._coalesced.indices, self._indices_held
+        if not all(map(is_concrete, (*indices, values_of(self)))):
+            return (
+                f"tensor(<traced>, shape={list(self.shape)}, dtype={self.dtype}, "
+                f"layout={self.layout})"
+            )
+        is_rows = self.layout in _layouts.ROWS
+        names = ("crow_indices", "col_indices") if is_rows else ("ccol_indices", "row_indices")
+        parts = {
+            name: (np.asarray(i._array), i.dtype) for name, i in zip(names, indices, strict=True)
+        }
+        parts["values"] = np.asarray(held(current(self))), self.dtype
+        return printing.sparse_tensor_str(
+            parts,
+            self.dtype,
+            tuple(self.shape),
+            self.layout,
+            self._nnz(),
+            self._requires_grad,
+            name_of_node(self),
+        )
+
+
+def _elements_of(tensor: CompressedTensor) -> Tensor:
+    return _elements.coalesce(_compressed.as_coo(tensor))
+
+
+def _rebuilt(compressed, plain, values, size, layout, requires_grad):
+    """A tensor of what was pickled."""
+    tensor = sparse(values, plain, size, Compression(compressed, layout))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+# methods that tensors in coordinate format alone have
+ONLY_COORDINATES = (
+    "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ resize_as_ _coalesced_ t_ "
+    "transpose_ swapaxes_ swapdims_ narrow_copy smm sspaddmm saddmm new"
+)
+
+
+def install():
+    """Give `CompressedTensor` its methods."""
+    for name in ONLY_COORDINATES.split():
+        setattr(CompressedTensor, name, _methods.refused(name, "SparseCsrCPU"))
+    hidden = {*vars(type("", (), {}))} - {"__hash__"}
+    for name, member in vars(CompressedMethods).items():
+        if name not in hidden:
+            setattr(CompressedTensor, name, member)

@@ -1,0 +1,228 @@
+"""Tensors in compressed layouts: CSR, CSC, BSR and BSC."""
+
+import io
+import pickle
+
+import numpy
+import pytest
+from helpers.as_torch import as_torch, error
+
+import jaxgrad
+
+VALUES = [[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.5, 0.0], [0.0, 0.0, 4.0, 1.0]]
+LAYOUTS = {"csr": None, "csc": None, "bsr": (2, 2), "bsc": (2, 2)}
+
+
+def matrix(torch, name="csr", **options):
+    """A 4 x 4 matrix in a compressed layout."""
+    dense = torch.tensor(VALUES, dtype=torch.float64)
+    layout, block = getattr(torch, f"sparse_{name}"), LAYOUTS[name]
+    return dense.to_sparse(layout=layout, blocksize=block).requires_grad_(**options)
+
+
+def batch(torch):
+    """Two matrices with three elements each."""
+    dense = [[[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]], [[0.0, 4.0, 0.0], [5.0, 0.0, 6.0]]]
+    return torch.tensor(dense).to_sparse_csr()
+
+
+def parts(tensor):
+    """What a tensor consists of."""
+    if str(tensor.layout) == "torch.strided":
+        return tensor
+    if tensor.is_sparse:
+        return [tensor.coalesce().indices(), tensor.coalesce().values(), list(tensor.shape)]
+    is_rows = str(tensor.layout) in ("torch.sparse_csr", "torch.sparse_bsr")
+    names = ("crow_indices", "col_indices") if is_rows else ("ccol_indices", "row_indices")
+    indices = [getattr(tensor, name)() for name in names]
+    return [str(tensor.layout), *indices, tensor.values(), list(tensor.shape)]
+
+
+def weights(torch, *shape):
+    count = numpy.prod(shape).item()
+    return torch.arange(count, dtype=torch.float64).reshape(shape) - 3
+
+
+@as_torch
+def test_parts_of_each_layout(torch):
+    tensors = [matrix(torch, name, requires_grad=False) for name in LAYOUTS]
+    facts = [[x._nnz(), x.sparse_dim(), x.dense_dim(), x.is_sparse, x.numel()] for x in tensors]
+    x = tensors[0]
+    return [*map(parts, [*tensors, batch(torch)]), facts, x.is_sparse_csr, repr(x), repr(x * 2)]
+
+
+@as_torch
+def test_conversions(torch):
+    x, y = matrix(torch, requires_grad=False), matrix(torch, "csc", requires_grad=False)
+    dense = torch.arange(8.0).reshape(2, 2, 2)
+    results = [
+        x.to_sparse_csc(),
+        y.to_sparse_csr(),
+        x.to_sparse_bsr((2, 2)),
+        x.to_sparse_bsc((1, 2)),
+    ]
+    results += [x.to_sparse(), y.to_sparse(), x.to_dense(), x.to_sparse().to_sparse_csc()]
+    results += [dense.to_sparse_csr(dense_dim=1), batch(torch).to_dense(), x.t(), y.t(), x.float()]
+    return list(map(parts, results))
+
+
+@as_torch
+def test_errors_of_conversions(torch):
+    x = matrix(torch, requires_grad=False)
+    uneven = torch.tensor([[[1.0, 0.0]], [[1.0, 1.0]]])
+    return [
+        error(lambda: uneven.to_sparse_csr()),
+        error(lambda: torch.ones(3, 3).to_sparse_bsr((2, 2))),
+        error(lambda: torch.ones(3, 3).to_sparse(layout=torch.sparse_bsr)),
+        error(lambda: torch.ones(3, 3).to_sparse(layout=torch.sparse_csr, blocksize=(1, 1))),
+        error(lambda: torch.ones(3, 3).to_sparse_csr(dense_dim=2)),
+        error(lambda: x.ccol_indices()),
+        error(lambda: x.indices()),
+        error(lambda: x.coalesce()),
+        error(lambda: torch.ones(2).crow_indices()),
+    ]
+
+
+WRONG = [
+    ([0, 1, 2], [0, 5], [1.0, 2.0], (2, 2)),
+    ([0, 1, 2], [0, -1], [1.0, 2.0], (2, 2)),
+    ([1, 1, 2], [0, 1], [1.0, 2.0], (2, 2)),
+    ([0, 1, 3], [0, 1], [1.0, 2.0], (2, 2)),
+    ([0, 3, 2], [1, 1], [1.0, 2.0], (2, 2)),
+    ([0, 2, 2], [1, 0], [1.0, 2.0], (2, 2)),
+    ([0, 1], [0, 1], [1.0, 2.0], (2, 2)),
+    ([0, 1, 2], [0, 1], [1.0, 2.0], (2,)),
+    ([[0, 1, 2]], [0, 1], [1.0, 2.0], (2, 2)),
+    (2, [0, 1], [1.0, 2.0], (2, 2)),
+]
+
+
+@as_torch
+def test_parts_that_do_not_fit_together(torch):
+    def make(factory, compressed, plain, values, size):
+        arguments = *map(torch.tensor, (compressed, plain, values)), size
+        return factory(*arguments, check_invariants=True)
+
+    factories = torch.sparse_csr_tensor, torch.sparse_csc_tensor
+    return [error(make, factory, *wrong) for factory in factories for wrong in WRONG]
+
+
+@as_torch
+def test_tensors_of_their_parts(torch):
+    ones = torch.ones(2, 2, 2)
+    indices = torch.tensor([0, 1, 2]), torch.tensor([1, 0])
+    results = [
+        torch.sparse_csr_tensor(*indices, torch.tensor([1.0, 2.0])),
+        torch.sparse_csc_tensor(*indices, torch.tensor([1.0, 2.0]), (3, 2), dtype=torch.float64),
+        torch.sparse_bsr_tensor(*indices, ones),
+        torch.sparse_bsc_tensor(*indices, ones, (4, 4)),
+        torch.sparse_compressed_tensor(*indices, [1.0, 2.0], layout=torch.sparse_csr),
+        torch.zeros(2, 3, layout=torch.sparse_csr),
+        torch.zeros(2, 3, layout=torch.sparse_csc),
+        torch.zeros_like(torch.sparse_csr_tensor(*indices, torch.tensor([1.0, 2.0]))),
+    ]
+    return [*map(parts, results), repr(results[5])]
+
+
+@as_torch
+def test_operators(torch):
+    x, y = matrix(torch, requires_grad=False), matrix(torch, "csr", requires_grad=False).t()
+    w = weights(torch, 4, 2)
+    results = [
+        x @ w,
+        x @ w[:, 0],
+        weights(torch, 2, 4) @ x,
+        torch.addmm(w, x, w, beta=0.5, alpha=2),
+    ]
+    results += [x.sin(), x.neg(), x.isnan(), x * 2, x + x, x * x, x.sum(), x.sum(0, keepdim=True)]
+    results += [torch.sparse.sampled_addmm(x, w, w.t(), beta=0.5, alpha=2.0), batch(torch)[0]]
+    results += [torch.sparse.mm(x, w, reduce) for reduce in ("sum", "mean", "amax", "amin")]
+    results += [x[0], x[2, 0], x.select(1, 2), w @ w.t() + x, x * (w @ w.t()), (x @ y).to_dense()]
+    results += [torch.addmv(w[:, 0], x, w[:, 1]), (w @ w.t()).sparse_mask(x)]
+    return list(map(parts, results))
+
+
+@as_torch
+def test_writes_in_place(torch):
+    x, y, z = (matrix(torch, requires_grad=False) for _ in range(3))
+    x.mul_(2)
+    x.sin_()
+    y.zero_()
+    z.values().add_(1)
+    return [parts(x), parts(y), parts(z)]
+
+
+FUNCTIONS = {
+    "to_dense": lambda torch, x: x.to_dense(),
+    "matmul": lambda torch, x: x @ weights(torch, 4, 2),
+    "sparse.mm": lambda torch, x: torch.sparse.mm(x, weights(torch, 4, 2)),
+    "sum of products": lambda torch, x: (x.sin() * x + 2 * x).to_dense(),
+    "conversion": lambda torch, x: x.to_sparse().to_dense(),
+    "transpose": lambda torch, x: x.t().to_dense(),
+    "values": lambda torch, x: x.values(),
+    "select": lambda torch, x: x[2].to_dense(),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_gradients_are_those_of_finite_differences(name, function):
+    call = lambda x: function(jaxgrad, x)  # noqa: E731
+    assert jaxgrad.autograd.gradcheck(call, (matrix(jaxgrad, name),), masked=True)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_gradients_of_reduced_products(reduce):
+    call = lambda x, w: jaxgrad.sparse.mm(x, w, reduce)  # noqa: E731
+    w = (weights(jaxgrad, 4, 2) ** 2).requires_grad_()
+    assert jaxgrad.autograd.gradcheck(call, (matrix(jaxgrad), w), masked=True)
+
+
+def test_a_gradient_has_the_layout_of_its_leaf():
+    for name in LAYOUTS:
+        x = matrix(jaxgrad, name)
+        (x.to_dense() * weights(jaxgrad, 4, 4)).sum().backward()
+        assert x.grad.layout is x.layout and x.grad.shape == x.shape
+        inside = x.detach().to_sparse(layout=x.layout, blocksize=LAYOUTS[name]).values() * 0 + 1
+        expected = weights(jaxgrad, 4, 4).sparse_mask(x.detach())
+        jaxgrad.testing.assert_close(x.grad.values(), expected.values() * inside)
+    v = jaxgrad.ones(2, requires_grad=True)
+    y = jaxgrad.sparse_csr_tensor([0, 1, 2], [1, 0], v, (2, 2))
+    (y.to_dense() * jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert v.grad.tolist() == [2, 3]
+
+
+def test_products_of_batches():
+    x = batch(jaxgrad)
+    product = jaxgrad.bmm(x, jaxgrad.tensor([[1.0], [2.0], [3.0]]).expand(2, 3, 1))
+    assert product.tolist() == [[[7], [6]], [[8], [23]]]
+    assert (x @ jaxgrad.ones(2, 3, 1)).tolist() == [[[3], [3]], [[4], [11]]]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_in_compiled_functions(name):
+    x, w = matrix(jaxgrad, name), weights(jaxgrad, 4, 2)
+
+    def loss(x):
+        return ((2 * x).sin() @ w).pow(2).sum()
+
+    loss(x).backward()
+    expected = x.grad.values()
+    x.grad = None
+    compiled = jaxgrad.jit(loss)(x)
+    compiled.backward()
+    jaxgrad.testing.assert_close(compiled.detach(), loss(x).detach())
+    jaxgrad.testing.assert_close(x.grad.values(), expected)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_files_and_copies(name):
+    x = matrix(jaxgrad, name)
+    file = io.BytesIO()
+    jaxgrad.save({"x": x}, file)
+    file.seek(0)
+    for y in (pickle.loads(pickle.dumps(x)), jaxgrad.load(file)["x"]):
+        jaxgrad.testing.assert_close(y, x)
+        assert y.layout is x.layout
+    with pytest.raises(AssertionError, match=f"Sparse {name.upper()} values"):
+        jaxgrad.testing.assert_close(x, x * 2)
