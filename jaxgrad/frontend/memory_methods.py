@@ -21,6 +21,7 @@ from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.noted_reads import noted_read
+from ..tape.sparse_tensor import implementation, is_sparse
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -88,6 +89,8 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     tensor([[1., 2.],
             [4., 5.]])
     """
+    if is_sparse(input):
+        implementation().refuse("as_strided")
     offset = offset_of(input) if storage_offset is None else storage_offset
     whole = _whole(input)
     if not _shows(whole, tuple(size), tuple(stride), offset - offset_of(whole)):
