@@ -39,7 +39,8 @@ def _at_once(sample):
             parameter if is_batched else jnp.broadcast_to(parameter, (size, *parameter.shape))
             for parameter, is_batched in zip(parameters, are_batched, strict=True)
         ]
-        return of_one(words[0], *parameters), True
+        words = words[0] if size else jnp.zeros_like(words, shape=words.shape[1:])
+        return of_one(words, *parameters), True
 
     return of_one
 

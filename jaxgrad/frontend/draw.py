@@ -69,7 +69,8 @@ def of_example(values):
     values(sizes): the numbers that are drawn at once, with these extents in front.
     """
     sizes, numbers = _examples()
-    drawn = values(sizes)
+    # without examples one is traced nevertheless
+    drawn = values(tuple([max(size, 1) for size in sizes]))
     return drawn.at[numbers].get(mode="promise_in_bounds") if numbers else drawn
 
 
@@ -82,7 +83,8 @@ def words_of_example(generator):
     if not numbers:
         return words
     with types_of_trace():
-        number = jnp.ravel_multi_index(numbers, sizes, mode="clip").astype(np.uint64)
+        places = [max(size, 1) for size in sizes]
+        number = jnp.ravel_multi_index(numbers, places, mode="clip").astype(np.uint64)
         state = jax.lax.bitcast_convert_type(words.reshape(2, 2), np.uint64)
         return jax.lax.bitcast_convert_type(state.at[1].add(number), np.uint32).reshape(4)
 

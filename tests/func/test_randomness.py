@@ -179,6 +179,14 @@ def test_a_state_that_is_set_inside():
     assert (first == torch.rand(2, generator=generator)).all() and (first == again).all()
 
 
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_no_examples(randomness):
+    none = torch.ones(0, 4)
+    assert vmap(lambda x: x + torch.rand(4), randomness=randomness)(none).shape == (0, 4)
+    assert vmap(lambda x: torch.randperm(4), randomness=randomness)(none).shape == (0, 4)
+    assert vmap(torch._standard_gamma, randomness="different")(none).shape == (0, 4)
+
+
 def test_chunks_draw_the_same_numbers():
     def drawn(chunk_size):
         torch.manual_seed(7)
