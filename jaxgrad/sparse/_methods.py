@@ -655,7 +655,7 @@ class SparseMethods:
 
     @shows_users_frames
     def new(self, *arguments, device=None):
-        return _types.TYPES[f"{self.dtype.scalar_type}Tensor"](*arguments, device=device)
+        return _types.TYPES[f"{self.dtype.scalar_type}Tensor"].make(*arguments, device=device)
 
     def stride(self, dim=None):
         return (0,) * self.ndim if dim is None else 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 from ..core.aval import Size
+from ..core.tracebacks import users_stacklevel
 from ..frontend.legacy_types import DTYPES
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
@@ -15,6 +18,11 @@ class SparseType(type):
     """
 
     def __call__(cls, *arguments, device=None) -> Tensor:
+        _warn(arguments)
+        return cls.make(*arguments, device=device)
+
+    def make(cls, *arguments, device=None) -> Tensor:
+        """A tensor of the type, of its parts or by its sizes."""
         if len(arguments) > 1 and isinstance(arguments[0], Tensor):
             return sparse_coo_tensor(*arguments, device=device)
         (sizes,) = arguments if len(arguments) == 1 else [arguments]
@@ -30,6 +38,25 @@ class SparseType(type):
         return f"<class 'torch.sparse.{cls.__name__}'>"
 
 
+WARNED: set[str] = set()  # by the form of the call, as PyTorch warns once of each
+
+
+def _warn(arguments):
+    parts = ("indices", "values", "shape")[: len(arguments)]
+    is_of_parts = len(arguments) > 1 and isinstance(arguments[0], Tensor)
+    form = ", ".join(parts) if is_of_parts else "shape"
+    old, new = f"{form}, *, device=", f"{form}, dtype=, device="
+    if not arguments:
+        old, new = "", "(0,), dtype="
+    if old not in WARNED:
+        WARNED.add(old)
+        message = (
+            f"torch.sparse.SparseTensor({old}) is deprecated.  Please use "
+            f"torch.sparse_coo_tensor({new})"
+        )
+        warnings.warn(message, UserWarning, users_stacklevel())
+
+
 def _size(sequence) -> Size:
     """A size as a size. Raises TypeError for the elements of a dense tensor."""
     if isinstance(sequence, Size):
@@ -42,9 +69,10 @@ def _size(sequence) -> Size:
 
 
 def _type_of(name: str, dtype) -> SparseType:
+    source = f"jaxgrad.eye(2, dtype=jaxgrad.{dtype.name}).to_sparse()"
     text = (
         f"The type of sparse tensors of {dtype}. A call makes one of indices, values and a size, "
-        f"or by its sizes.\n\n>>> jaxgrad.sparse.{name}(2, 3).shape\ntorch.Size([2, 3])\n"
+        f"or by its sizes.\n\n>>> isinstance({source}, jaxgrad.sparse.{name})\nTrue\n"
     )
     return SparseType(name, (), {"dtype": dtype, "__module__": "torch.sparse", "__doc__": text})
 

@@ -66,6 +66,7 @@ def test_storages_of_buffers():
     assert np.array(half.tolist(), np.uint8).view(np.int32).tolist() == [-2]
 
 
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor:UserWarning")
 def test_types_of_sparse_tensors():
     indices, values = torch.tensor([[0, 1]]), torch.tensor([1.0, 2.0])
     x = torch.sparse.FloatTensor(indices, values, torch.Size([3]))

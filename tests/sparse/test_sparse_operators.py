@@ -1,6 +1,7 @@
 """Operators on sparse tensors in coordinate format: values, layouts, errors, gradients."""
 
 import pickle
+import warnings
 
 import pytest
 from helpers.as_torch import as_torch, error
@@ -265,3 +266,15 @@ def test_assert_close_compares_the_elements():
     ):
         with pytest.raises(AssertionError, match=words):
             jaxgrad.testing.assert_close(x, other)
+
+
+def test_old_types_warn_once():
+    parts = jaxgrad.tensor([[0]]), jaxgrad.tensor([1.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            jaxgrad.sparse.FloatTensor(*parts)
+            jaxgrad.sparse.FloatTensor(*parts, (2,))
+    texts = [str(warning.message) for warning in caught]
+    assert all("is deprecated.  Please use torch.sparse_coo_tensor" in text for text in texts)
+    assert len(texts) == len(set(texts)) <= 2

@@ -1,0 +1,131 @@
+"""Operators on random sparse tensors against the installed PyTorch, in all layouts.
+
+make oracle     (SEED=17 repeats a run: a failure names its seed)
+"""
+
+import os
+import secrets
+import warnings
+
+import numpy
+import pytest
+import torch
+
+import jaxgrad
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+LAYOUTS = ("coo", "uncoalesced", "csr", "csc", "bsr", "bsc")
+COO = ("coo", "uncoalesced")
+ROWS = ("csr",)
+
+
+def arrays(draw):
+    """The parts of a problem: sizes, indices, values, dense operands."""
+    rows, columns = 2 * draw.integers(1, 4, 2)
+    count = draw.integers(0, rows * columns + 1)
+    return {
+        "size": (int(rows), int(columns)),
+        "indices": numpy.stack([draw.integers(0, n, count) for n in (rows, columns)]),
+        "values": draw.normal(size=count),
+        "w": draw.normal(size=(columns, 3)),
+        "m": draw.normal(size=(rows, columns)),
+        "rows": draw.integers(0, rows, 4),
+    }
+
+
+def sparse(framework, parts, layout):
+    """The sparse matrix of a problem in a layout."""
+    indices, values = map(framework.tensor, (parts["indices"], parts["values"]))
+    tensor = framework.sparse_coo_tensor(indices, values, parts["size"])
+    if layout == "uncoalesced":
+        return tensor
+    if layout == "coo":
+        return tensor.coalesce()
+    options = {"blocksize": (2, 2)} if layout.startswith("b") else {}
+    dense = tensor.to_dense()
+    return dense.to_sparse(layout=getattr(framework, f"sparse_{layout}"), **options)
+
+
+# by name: the layouts that PyTorch takes, and the function of a framework, x, w and m
+OPERATORS = {
+    "to_dense": (LAYOUTS, lambda t, x, p: x.to_dense()),
+    "sin": (LAYOUTS, lambda t, x, p: x.sin()),
+    "abs": (LAYOUTS, lambda t, x, p: abs(x)),
+    "neg": (LAYOUTS, lambda t, x, p: -x),
+    "double": (LAYOUTS, lambda t, x, p: x * 2),
+    "isnan": (LAYOUTS, lambda t, x, p: x.isnan().to_dense().double()),
+    "transpose": (LAYOUTS, lambda t, x, p: x.t()),
+    "to_sparse": (LAYOUTS, lambda t, x, p: x.to_sparse()),
+    "csr to csc": (("coo", "csr", "csc"), lambda t, x, p: x.to_sparse_csc()),
+    "csc to csr": (("coo", "csr", "csc"), lambda t, x, p: x.to_sparse_csr()),
+    "matmul": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: x @ p["w"]),
+    "mv": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: x @ p["w"][:, 0]),
+    "rmatmul": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: p["m"].t() @ x),
+    "sum": (LAYOUTS[:3], lambda t, x, p: x.sum()),
+    "sum of rows": (ROWS, lambda t, x, p: x.sum(1, keepdim=True)),
+    "add": (("coo", "uncoalesced", "csr"), lambda t, x, p: x + x),
+    "dense sum": (("coo", "uncoalesced", "csr"), lambda t, x, p: p["m"] + x),
+    "mul": (("coo", "uncoalesced", "csr"), lambda t, x, p: x * p["m"]),
+    "sparse mm": (("coo", "csr"), lambda t, x, p: x @ x.t()),
+    "reduced mm": (ROWS, lambda t, x, p: t.sparse.mm(x, p["w"], "amax")),
+    "sampled_addmm": (ROWS, lambda t, x, p: t.sparse.sampled_addmm(x, p["m"] @ p["w"], p["w"].t())),
+    "sparse sum": (COO, lambda t, x, p: t.sparse.sum(x, 0)),
+    "softmax": (COO, lambda t, x, p: t.sparse.softmax(x, 1)),
+    "index_select": (COO, lambda t, x, p: x.index_select(0, p["rows"])),
+    "narrow_copy": (COO, lambda t, x, p: x.narrow_copy(1, 1, 1)),
+    "select": (COO, lambda t, x, p: x[0]),
+    "cat": (COO, lambda t, x, p: t.cat([x, x.t().t()], 1)),
+    "stack": (COO, lambda t, x, p: t.stack([x, x])),
+    "smm": (COO, lambda t, x, p: t.smm(x, p["w"])),
+    "hspmm": (COO, lambda t, x, p: t.hspmm(x, p["w"])),
+    "sspaddmm": (COO, lambda t, x, p: t.sspaddmm(t.smm(x, p["w"]), x, p["w"], beta=0.5, alpha=2)),
+    "norm": (COO, lambda t, x, p: x.norm(3)),
+    "sparse_mask": (COO, lambda t, x, p: p["m"].sparse_mask(x)),
+    "any": (COO, lambda t, x, p: x.any().double()),
+    "floor_divide": (COO, lambda t, x, p: x // 0.5),
+    "bmm": (COO, lambda t, x, p: t.bmm(t.stack([x, x]), t.stack([p["w"], 2 * p["w"]]))),
+}
+CASES = [(name, layout) for name, (layouts, _) in OPERATORS.items() for layout in layouts]
+
+
+def result(framework, name, layout, parts):
+    """The dense result of an operator, its layout, and the gradient at the elements."""
+    dense = {key: framework.tensor(parts[key]) for key in ("w", "m", "rows")}
+    x = sparse(framework, parts, layout)
+    y = OPERATORS[name][1](framework, x, dense)
+    return y.to_dense(), str(y.layout)
+
+
+@pytest.mark.parametrize(("name", "layout"), CASES, ids=[f"{n}-{layout}" for n, layout in CASES])
+def test_values(name, layout):
+    for number in range(3):
+        parts = arrays(numpy.random.default_rng((SEED, number)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # warnings of PyTorch do not count
+            expected, expected_layout = result(torch, name, layout, parts)
+        value, layout_here = result(jaxgrad, name, layout, parts)
+        assert layout_here == expected_layout, f"SEED={SEED}"
+        numpy.testing.assert_allclose(
+            value.numpy(), expected.numpy(), rtol=1e-10, atol=1e-12, err_msg=f"SEED={SEED}"
+        )
+
+
+DIFFERENTIABLE = ("to_dense", "neg", "double", "transpose", "matmul", "mv", "sum", "mul")
+
+
+@pytest.mark.parametrize("layout", COO)
+@pytest.mark.parametrize("name", [*DIFFERENTIABLE, "sparse sum", "softmax"])
+def test_gradients(name, layout):
+    parts = arrays(numpy.random.default_rng((SEED, 7)))
+    gradients = []
+    for framework in (torch, jaxgrad):
+        dense = {key: framework.tensor(parts[key]) for key in ("w", "m", "rows")}
+        x = sparse(framework, parts, layout).requires_grad_()
+        y = OPERATORS[name][1](framework, x, dense).to_dense()
+        weights = framework.tensor(numpy.cos(numpy.arange(y.numel()))).reshape(y.shape)
+        (y * weights).sum().backward()
+        mask = (sparse(framework, parts | {"values": parts["values"] * 0 + 1}, "coo")).to_dense()
+        gradients.append((x.grad.to_dense() * (mask != 0)).numpy())
+    numpy.testing.assert_allclose(
+        gradients[1], gradients[0], rtol=1e-9, atol=1e-12, err_msg=f"SEED={SEED}"
+    )
