@@ -26,7 +26,8 @@ FUNCTIONS = {
     "distance": "cdist cosine_similarity pairwise_distance pdist",
     "dropout": (
         "_fused_dropout alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout "
-        "feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout"
+        "feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout "
+        "native_dropout_backward"
     ),
     "einsum": "einsum",
     "embedding": "embedding_bag",

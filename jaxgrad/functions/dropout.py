@@ -33,6 +33,20 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 
 @api_boundary
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """Return the gradient of the input of `native_dropout`: that of the result where `mask` is
+    true, times `scale`, and 0 elsewhere.
+
+    grad_output: a floating-point or complex tensor. mask: of its shape. scale: 1 / (1 - p).
+
+    >>> mask = jaxgrad.tensor([True, False])
+    >>> jaxgrad.native_dropout_backward(jaxgrad.ones(2), mask, 2.0)
+    tensor([2., 0.])
+    """
+    return grad_output * (mask.to(grad_output.dtype) * scale)
+
+
+@api_boundary
 def _fused_dropout(input: Tensor, p: float, generator=None) -> tuple[Tensor, Tensor]:
     """Return `input` with elements kept with probability `p` and divided by it, the others 0; and
     the mask of those that are kept, as uint8.

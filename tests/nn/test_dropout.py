@@ -52,3 +52,18 @@ def test_dropout_keeps_the_mean_and_drops_its_share(layer):
         x = jaxgrad.ones(3, 4, 2, 2)
         inside = type(layer)(0.5, inplace=True)
         assert inside(x) is x and set(x.reshape(-1).tolist()) <= {0.0, 2.0}
+
+
+def test_dropout_of_tensors_without_dimensions():
+    one = jaxgrad.tensor(1.0)
+    values = {nn.functional.dropout(one, 0.5).item() for _ in range(40)}
+    assert values == {0.0, 2.0}
+    assert nn.functional.alpha_dropout(one, 0.5).shape == ()
+
+
+def test_native_dropout_backward():
+    grad = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    backward = jaxgrad.native_dropout_backward
+    result = backward(grad, jaxgrad.tensor([True, False]), 2.0)
+    assert result.tolist() == [2, 0]
+    assert jaxgrad.autograd.grad(result.sum(), grad)[0].tolist() == [2, 0]

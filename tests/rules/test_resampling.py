@@ -88,6 +88,7 @@ REFUSED = [
 ]
 
 BYTES = "tensor([[[[0, 255, 7], [90, 13, 200]]]], dtype=torch.uint8)"
+ROW = "tensor([[[[199, 15, 78, 163]]]], dtype=torch.uint8)"
 NAN_GRID = "tensor([[[[nan, 0.0], [inf, 0.0]]]])"
 NAN_POINTS = "tensor([[[[[nan, 0.0, 0.0]]]]])"
 
@@ -107,6 +108,17 @@ ANSWERS = [
         f"F.interpolate({BYTES}, (1, 4), mode='bicubic', antialias=True)",
         "uint8",
         [[[[47, 103, 129, 105]]]],
+    ),
+    # the weights of the edge are added before they are rounded
+    (
+        "F.interpolate(tensor([[[[161, 17]]]], dtype=torch.uint8), (1, 3), mode='bicubic')",
+        "uint8",
+        [[[[173, 89, 5]]]],
+    ),
+    (
+        f"F.interpolate({ROW}, (1, 3), mode='bicubic')",
+        "uint8",
+        [[[[171, 21, 152]]]],
     ),
     # infinities stay with their neighbours
     (

@@ -25,6 +25,7 @@ _NAMES = {
     "convert_parameters": "parameters_to_vector vector_to_parameters",
     "fusion": ("fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights"),
     "init": "skip_init",
+    "memory_format": "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format",
     "weight_hooks": "remove_spectral_norm remove_weight_norm spectral_norm weight_norm",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
