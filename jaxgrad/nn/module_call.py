@@ -13,6 +13,7 @@ from .module_hooks import (
     ForwardHook,
     ModuleHooks,
     follow_node,
+    follows_node,
     hook_node_of_output,
     of_all,
     register_forward,
@@ -20,6 +21,12 @@ from .module_hooks import (
 from .module_members import Members, note
 
 backward_hooks = LateModule("jaxgrad.nn.backward_hooks")  # few modules have such hooks
+
+
+TWO_KINDS = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
+    "only one of them."
+)
 
 
 class UncompiledCall:
@@ -134,20 +141,24 @@ class ModuleCall(Members):
         >>> layer(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
         [[1.0]]
         """
+        if any(map(follows_node, self._forward_hooks.values())):
+            raise RuntimeError(TWO_KINDS)
         return _register(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` in a backward pass through the last operator
         of the module, as older programs ask: `grad_input` are the gradients of its inputs.
 
-        `register_full_backward_hook` gives those of the module's inputs. Returns a handle with
-        `remove()`.
+        `register_full_backward_hook` gives those of the module's inputs; RuntimeError for a module
+        that has both kinds. Returns a handle with `remove()`.
 
         >>> layer = jaxgrad.nn.Linear(2, 1)
         >>> handle = layer.register_backward_hook(lambda m, gi, go: print(go[0].tolist()))
         >>> layer(jaxgrad.ones(1, 2)).sum().backward()
         [[1.0]]
         """
+        if self._backward_hooks:
+            raise RuntimeError(TWO_KINDS)
         return register(self._forward_hooks, follow_node(hook))
 
     def register_full_backward_pre_hook(

@@ -151,6 +151,11 @@ def follow_node(hook: Callable[..., Any]) -> ForwardHook:
     return ForwardHook(functools.partial(hook_node_of_output, hook))
 
 
+def follows_node(hook: ForwardHook) -> bool:
+    """Whether a forward hook stands for a backward hook of the old kind."""
+    return getattr(hook.function, "func", None) is hook_node_of_output
+
+
 def register_forward(hooks: Hooks, hook: ForwardHook) -> RemovableHandle:
     """Add a forward hook. Raises TypeError for an object that cannot be called."""
     if not callable(hook.function):

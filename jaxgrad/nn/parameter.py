@@ -6,6 +6,7 @@ subclass of `Tensor`, which keeps its class. Buffers are of the type `Tensor`, a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -178,6 +179,19 @@ class _Uninitialized:
         raise ValueError(self._unknown())
 
     item = tolist = is_shared = numel
+
+    def _changed(self, method, *arguments, **options):
+        """The result of a method that changes dtype or device, on this tensor as an empty one; the
+        tensor itself where nothing changes.
+        """
+        return self._with_type(lambda tensor: method(tensor, *arguments, **options))
+
+    cpu = functools.partialmethod(_changed, Tensor.cpu)
+    cuda = functools.partialmethod(_changed, Tensor.cuda)
+    to = functools.partialmethod(_changed, Tensor.to)
+    half = functools.partialmethod(_changed, Tensor.half)
+    float = functools.partialmethod(_changed, Tensor.float)
+    double = functools.partialmethod(_changed, Tensor.double)
 
     def share_memory_(self):
         """Raise RuntimeError: there is no memory yet."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..tape.hooks import Hooks, register
-from .module_hooks import Changes, ForwardHook, ModuleHooks, follow_node, hook_node_of_output
+from .module_hooks import Changes, ForwardHook, ModuleHooks, follow_node, follows_node
 
 FORWARD = "_forward_pre_hooks", "_forward_hooks"
 BACKWARD = "_backward_pre_hooks", "_backward_hooks"
@@ -42,7 +42,7 @@ def pickled(attributes: dict[str, Any]) -> dict[str, Any]:
     for name in FORWARD:
         for number, hook in [*state[name].items()]:
             function = hook.function
-            if getattr(function, "func", None) is hook_node_of_output:
+            if follows_node(hook):
                 state["_backward_hooks"][number] = function.args[0]
                 del state[name][number]
             else:

@@ -88,6 +88,12 @@ def test_a_backward_hook_of_the_old_kind():
     again = nn.Linear(1, 1)
     again.__setstate__(state)
     assert again.__getstate__()["_is_full_backward_hook"] is False
+    with pytest.raises(RuntimeError, match="both regular backward hooks and full backward hooks"):
+        again.register_full_backward_hook(double_gradient)
+    full = nn.Linear(1, 1)
+    full.register_full_backward_hook(double_gradient)
+    with pytest.raises(RuntimeError, match="both regular backward hooks and full backward hooks"):
+        full.register_backward_hook(double_gradient)
 
 
 class Kept(nn.Module):
@@ -157,6 +163,11 @@ def test_memory_of_lazy_parameters():
     for name in ("numel", "item", "tolist"):
         with pytest.raises(ValueError, match="uninitialized parameter"):
             getattr(nn.LazyLinear(2).weight, name)()
+    weight = nn.UninitializedParameter()
+    assert weight.cpu() is weight.float() is weight.to("cpu") is weight
+    assert weight.to(torch.float64).dtype is weight.double().dtype is torch.float64
+    assert weight.half().shape == (0,) and weight.dtype is torch.float32
+    assert isinstance(weight, nn.UninitializedParameter)
 
 
 def test_schedulers():
