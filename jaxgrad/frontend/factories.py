@@ -309,7 +309,9 @@ def logspace(start, end, steps, base=10.0, **options: Unpack[FactoryOptions]) ->
         return _between(
             "logspace", start, end, count, options, lambda exponents: ops.pow(base, exponents)
         )
-    dtype, start, end = _ends("logspace", start, end, options)
+    dtype, *ends = _ends("logspace", start, end, options)
+    # as in PyTorch, the exponent of a single number is no number of the dtype
+    start, end = ends if count > 1 else (number_of("logspace", "start", start), ends[1])
     return create("logspace", _logspace, (count,), dtype, options, start, end, base)
 
 

@@ -281,6 +281,7 @@ def test_ranges_between_traced_tensors(dtype):
 def test_ends_of_ranges_are_numbers_of_the_dtype():
     for start in (0.5, jaxgrad.tensor(0.5)):
         assert jaxgrad.logspace(start, 2.5, 3, dtype=jaxgrad.int64).tolist() == [1, 10, 100]
+    assert jaxgrad.logspace(1.25, 3, 1, dtype=jaxgrad.int32).tolist() == [17]
     turned = jaxgrad.logspace(0, 1j, 3).numpy()
     np.testing.assert_allclose(turned, 10 ** np.array([0, 0.5j, 1j]), 1e-6)
 

@@ -1,0 +1,150 @@
+"""complex32, quantized and nested tensors, ranges and conversions of random numbers, against the
+installed PyTorch.
+
+make oracle     (SEED=17 repeats a run: a failure names its seed)
+"""
+
+import os
+import secrets
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from helpers import checks
+
+import jaxgrad
+
+SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
+ROUNDS = range(10)
+# the first one sets variables of the environment, which no test may
+torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged).sum(1)
+
+
+def generator(place):
+    return np.random.default_rng([SEED, place])
+
+
+def agree(function, tolerance, where):
+    """Compare what a function of the library gives: arrays, tensors or numbers in a list."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, ours = function(torch), function(jaxgrad)
+    for expected, result in zip(theirs, ours, strict=True):
+        if hasattr(expected, "dtype"):
+            assert str(result.dtype) == str(expected.dtype), f"SEED={SEED} {where}"
+            result, expected = result.tolist(), expected.tolist()
+        np.testing.assert_allclose(
+            np.array(result),
+            np.array(expected),
+            tolerance,
+            tolerance,
+            err_msg=f"SEED={SEED} {where}",
+        )
+        checks.count("dtypes")
+
+
+HALF = {
+    "arithmetic": lambda z, w, h: [z + w, z * w, z - 2.5, z * (0.5 + 1j), -z, w * h],
+    "parts": lambda z, w, h: [z.abs(), z.real, z.imag, z.conj().resolve_conj(), z.sgn()],
+    "places": lambda z, w, h: [z.roll(1), z[1:], z.view(2, 3).t(), z.index_select(0, h.int() % 2)],
+    "conversion": lambda z, w, h: [z.cfloat(), z.float(), z.half(), z == w, z.isnan()],
+    "number": lambda z, w, h: [h * 2j, h + (0.25 + 1j), z.sum(dtype=z.cfloat().dtype)],
+}
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+@pytest.mark.parametrize("name", HALF)
+def test_half_complex(name, place):
+    parts = generator(place).normal(size=(5, 6)) * 4
+
+    def run(library):
+        z, w = (
+            library.tensor(a + 1j * b).to(library.complex32) for a, b in (parts[:2], parts[2:4])
+        )
+        return HALF[name](z, w, library.tensor(abs(parts[4])).half())
+
+    agree(run, 2e-3, name)
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+@pytest.mark.parametrize("name", ["quint8", "qint8", "qint32"])
+def test_quantized(name, place):
+    random = generator(place)
+    numbers = (random.normal(size=(3, 5)) * random.choice([1, 10, 100])).astype("float32")
+    scales, zeros = random.uniform(0.001, 2, 3), random.integers(0, 100, 3)
+
+    def run(library):
+        x, dtype = library.tensor(numbers), getattr(library, name)
+        q = library.quantize_per_tensor(x, scales[0], int(zeros[0]), dtype)
+        c = library.quantize_per_channel(x, library.tensor(scales), library.tensor(zeros), 0, dtype)
+        return [q.int_repr(), q.dequantize(), c.int_repr(), c.dequantize(), q[1].int_repr()]
+
+    agree(run, 1e-6, name)
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+def test_learned_scales(place):
+    numbers = generator(place).normal(size=(2, 6)).astype("float32") * 3
+
+    def run(library):
+        x = library.tensor(numbers, requires_grad=True)
+        scale = library.tensor([0.15, 0.4], requires_grad=True)
+        start = library.tensor([2.0, 5.0], requires_grad=True)
+        y = library._fake_quantize_learnable_per_channel_affine(x, scale, start, 0, 0, 15, 0.5)
+        (y * x.detach().sin()).sum().backward()
+        return [y, x.grad, scale.grad, start.grad]
+
+    agree(run, 1e-4, "learned scales")
+
+
+NESTED = {
+    "reductions": lambda F, x: [x.sum(1), x.mean(1), x.amax(1), x.sum(-1).values()],
+    "softmax": lambda F, x: [x.softmax(1).values(), x.softmax(-1).values()],
+    "padding": lambda F, x: [x.to_padded_tensor(-1.0), (x * x).to_padded_tensor(0.0)],
+    "layers": lambda F, x: [F.layer_norm(x, (4,)).values(), F.gelu(x).values()],
+    "attention": lambda F, x: [attention(F, x).values()],
+}
+
+
+def attention(F, x):
+    heads = x.unflatten(-1, (2, 2)).transpose(1, 2)
+    result = F.scaled_dot_product_attention(heads, heads * 0.5, heads + 1)
+    return result.transpose(1, 2).flatten(-2)
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+@pytest.mark.parametrize("name", NESTED)
+def test_nested(name, place):
+    random = generator(place)
+    parts = [random.normal(size=(n, 4)).astype("float32") for n in random.integers(1, 6, 3)]
+
+    def run(library):
+        leaves = [library.tensor(part, requires_grad=True) for part in parts]
+        x = library.nested.as_nested_tensor(leaves, layout=library.jagged)
+        results = NESTED[name](library.nn.functional, x)
+        # of reductions PyTorch has no derivative, and a wrong one of softmax along the lengths
+        if name in ("reductions", "softmax"):
+            return [result.detach() for result in results]
+        sum((result * result).sum() for result in results).backward()
+        return [*(result.detach() for result in results), *(leaf.grad for leaf in leaves)]
+
+    agree(run, 1e-4, name)
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+def test_ranges_and_conversions(place):
+    random = generator(place)
+    start, end = random.uniform(-9, 9, 2)
+    steps, numbers = int(random.integers(1, 7)), random.normal(size=20) * 300
+
+    def run(library):
+        results = [library.linspace(start, end, steps, dtype=library.int64)]
+        results += [library.logspace(start / 9, end / 9, steps, base=3, dtype=library.float64)]
+        results += [library.logspace(abs(start / 3), 3, steps, dtype=library.int32)]
+        narrow = library.tensor(numbers).to(library.int8)
+        names = ("float8_e4m3fn", "float8_e5m2", "uint16", "complex64", "bfloat16", "bool")
+        results += [narrow.to(getattr(library, name)).to(library.float32) for name in names]
+        return [*results, narrow.abs(), library.ldexp(library.ones(20), narrow.to(library.int8))]
+
+    agree(run, 1e-6, "ranges")
