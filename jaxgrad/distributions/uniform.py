@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..frontend.factories import full_like
 from ..frontend.random import rand
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
@@ -62,7 +61,7 @@ class Uniform(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return full_like(self.high, math.nan)
+        return math.nan * self.high
 
     @property
     def stddev(self) -> Tensor:

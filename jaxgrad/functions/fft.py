@@ -11,7 +11,7 @@ from ..frontend.factory_options import FactoryOptions, dtype_of
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_out, takes_real_out
 
 _NORMALIZATIONS = {None: "backward", "backward": "backward", "forward": "forward", "ortho": "ortho"}
 
@@ -57,7 +57,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _one_from_real("rfft", input, n, dim, norm, True)
 
 
-@takes_out
+@takes_real_out
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the real tensor whose `rfft` is input.
 
@@ -71,7 +71,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _one_to_real(input, n, dim, norm, False)
 
 
-@takes_out
+@takes_real_out
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the Fourier transform, which is real, of a signal whose second half is the conjugate
     of the first; input is the first half. Arguments and errors as for `irfft`.
@@ -139,7 +139,7 @@ def rfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     return ops._fft_r2c(_resized(input, dims, extents), dims, _number_of(norm, True), True)
 
 
-@takes_out
+@takes_real_out
 def irfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     """Return the real tensor whose `rfftn` is input.
 
@@ -154,7 +154,7 @@ def irfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     return ops._fft_c2r(input, dims, _number_of(norm, False), last)
 
 
-@takes_out
+@takes_real_out
 def hfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     """Return the Fourier transform of several dimensions of a signal that is its own conjugate when
     mirrored; input is its first half, and the result is real. Arguments as for `irfftn`.
@@ -190,15 +190,15 @@ def ihfftn(input: Tensor, s=None, dim=None, norm: str | None = None) -> Tensor:
     return ops._fft_c2c(ops.conj_physical(half), dims[:-1], normalization, False)
 
 
-def _of_two(function, doc):
-    """`function` of the last two dimensions by default."""
+def _of_two(function, doc, with_out=takes_out):
+    """`function` of the last two dimensions by default; with_out: the decorator for `out=`."""
 
     def of_two(input: Tensor, s=None, dim=(-2, -1), norm: str | None = None) -> Tensor:
         return function(input, s, dim, norm)
 
     of_two.__name__ = of_two.__qualname__ = f"{function.__name__[:-1]}2"
     of_two.__doc__ = doc
-    return takes_out(of_two)
+    return with_out(of_two)
 
 
 _OF_TWO = """Return `{}`, of the last two dimensions by default; arguments and errors as there.
@@ -210,8 +210,8 @@ torch.Size([1, 2, 2])
 fft2 = _of_two(fftn, _OF_TWO.format("fftn", "fft2"))
 ifft2 = _of_two(ifftn, _OF_TWO.format("ifftn", "ifft2"))
 rfft2 = _of_two(rfftn, _OF_TWO.format("rfftn", "rfft2"))
-irfft2 = _of_two(irfftn, _OF_TWO.format("irfftn", "irfft2"))
-hfft2 = _of_two(hfftn, _OF_TWO.format("hfftn", "hfft2"))
+irfft2 = _of_two(irfftn, _OF_TWO.format("irfftn", "irfft2"), takes_real_out)
+hfft2 = _of_two(hfftn, _OF_TWO.format("hfftn", "hfft2"), takes_real_out)
 ihfft2 = _of_two(ihfftn, _OF_TWO.format("ihfftn", "ihfft2"))
 
 

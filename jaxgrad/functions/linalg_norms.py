@@ -38,8 +38,8 @@ def matrix_norm(
 
 
 def _extremum(values, dim, ord, keepdim=False):
-    """The greatest or least value along `dim`; 0 if there is none."""
-    if values.shape[dim] == 0:
+    """The greatest or least value along `dim`; if there is none, 0 is the greatest."""
+    if ord > 0 and values.shape[dim] == 0:
         return values.sum(dim, keepdim)
     return values.amax(dim, keepdim) if ord > 0 else values.amin(dim, keepdim)
 

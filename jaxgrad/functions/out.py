@@ -51,6 +51,7 @@ def takes_out(function, tags=frozenset()):
 
 
 takes_exact_out = functools.partial(takes_out, tags=frozenset(["exact_out"]))
+takes_real_out = functools.partial(takes_out, tags=frozenset(["real_out"]))
 
 
 def _is_tensor(value):

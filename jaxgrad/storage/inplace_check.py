@@ -263,6 +263,10 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tag
             raise RuntimeError(
                 f"{name} only supports bool tensor for result, got: {target.dtype.scalar_type}"
             )
+        if "real_out" in tags and target.dtype.is_complex:
+            raise RuntimeError(
+                f"{name} expects a floating point output tensor, but got {target.dtype.scalar_type}"
+            )
 
 
 def give(name: str, source: Tensor, target: Tensor) -> Tensor:

@@ -438,6 +438,11 @@ def test_ends_that_pytorch_has_wrong():
         count("distributions")
 
 
+def test_the_mode_of_a_uniform_distribution_with_integer_bounds():
+    mode = D.Uniform(jaxgrad.tensor([1, 2]), jaxgrad.tensor([3, 4])).mode
+    assert mode.dtype == jaxgrad.float32 and mode.isnan().all()  # as in PyTorch
+
+
 @pytest.mark.slow
 def test_outside_of_all_components_a_mixture_has_no_gradient():
     probs = jaxgrad.tensor([0.5, 0.5], requires_grad=True)

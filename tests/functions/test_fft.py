@@ -26,6 +26,16 @@ REFUSED = [
     ),
     ("torch.fft.rfftn(zeros(2), dim=())", RuntimeError, "must transform at least one axis"),
     ("torch.fft.rfftfreq(4, dtype=torch.int64)", RuntimeError, "requires a floating point"),
+    (
+        "torch.fft.irfft(zeros(4), out=zeros(6, dtype=torch.complex64))",
+        RuntimeError,
+        "irfft expects a floating point output tensor, but got ComplexFloat",
+    ),
+    (
+        "torch.fft.hfft2(zeros(4, 4), out=zeros(1, dtype=torch.complex64))",
+        RuntimeError,
+        "expects a floating point output tensor, but got ComplexFloat",
+    ),
 ]
 
 

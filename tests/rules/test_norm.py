@@ -45,6 +45,9 @@ REFUSED = [
         RuntimeError,
         "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.",
     ),
+    ("torch.linalg.matrix_norm(zeros(3, 0), -2)", IndexError, "to have non-zero size"),
+    ("torch.linalg.matrix_norm(zeros(0, 3), -inf)", IndexError, "to have non-zero size"),
+    ("torch.linalg.matrix_norm(zeros(2, 3, 0), -1)", IndexError, "to have non-zero size"),
     ("torch.renorm(zeros(2), 2, 0, 1.0)", RuntimeError, "renorm: input needs at least 2 dimens"),
     ("torch.renorm(zeros(2, 2), 2, 0, -0.7)", RuntimeError, "renorm: expected maxnorm to be >= 0"),
     ("torch.cross(zeros(2), zeros(2))", RuntimeError, "no dimension of size 3 in input"),
@@ -60,6 +63,7 @@ ANSWERS = [
     ("torch.linalg.vector_norm(tensor([300.0, 300.0], dtype=torch.float16))", "float16", 424.25),
     ("torch.linalg.vector_norm(tensor([nan, 1.0]), -inf)", "float32", nan := float("nan")),
     ("torch.linalg.matrix_norm(zeros(0, 2), inf)", "float32", 0.0),
+    ("torch.linalg.matrix_norm(zeros(0, 2), -1)", "float32", 0.0),
     ("torch.norm(zeros(2, 2, dtype=torch.complex64), dim=1, keepdim=True)", "float32", [[0], [0]]),
     ("torch.trace(tensor([[2, 1]], dtype=torch.int8))", "int64", 2),
 ]
