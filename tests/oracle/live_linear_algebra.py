@@ -1,0 +1,108 @@
+"""Linear algebra, Fourier transforms and slopes of samples on random inputs: `make oracle`."""
+
+import itertools
+
+import numpy
+import pytest
+import torch
+
+import jaxgrad
+
+RANDOM = numpy.random.default_rng()
+INF = float("inf")
+SHAPES = (3, 3), (2, 4, 3), (3, 5), (0, 3), (3, 0), (2, 0, 0), (0, 2, 3)
+
+
+def numbers(shape, is_complex=False):
+    array = RANDOM.standard_normal(shape)
+    return array + 1j * RANDOM.standard_normal(shape) if is_complex else array
+
+
+def in_both(function, *arrays):
+    """The result in PyTorch and here, or the kinds of the errors."""
+    results = []
+    for module in (torch, jaxgrad):
+        tensors = [module.tensor(array, requires_grad=True) for array in arrays]
+        try:
+            result = function(module, *tensors)
+            results.append([item.detach().resolve_conj().numpy() for item in result])
+        except (RuntimeError, IndexError) as error:
+            results.append(IndexError if isinstance(error, IndexError) else RuntimeError)
+    return results
+
+
+def compare(function, *arrays, rtol=1e-8):
+    expected, computed = in_both(function, *arrays)
+    if isinstance(expected, type) or isinstance(computed, type):
+        assert computed == expected
+        return
+    for left, right in zip(computed, expected, strict=True):
+        assert left.dtype == right.dtype
+        numpy.testing.assert_allclose(left, right, rtol, 1e-9)
+
+
+def with_gradient(function):
+    def both(module, *tensors):
+        result = function(module, *tensors)
+        total = (result * result.conj()).real.sum()
+        return [result, *module.autograd.grad(total, tensors)]
+
+    return both
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", INF, -INF, 1, -1, 2, -2])
+def test_matrix_norms(ord):
+    for shape, is_complex in itertools.product(SHAPES, (False, True)):
+        compare(lambda m, x: [m.linalg.matrix_norm(x, ord)], numbers(shape, is_complex))
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (2, 5, 4), (4, 4)])
+def test_pseudoinverses_and_least_squares(shape, is_complex):
+    compare(with_gradient(lambda m, x: m.linalg.pinv(x)), numbers(shape, is_complex))
+    right = numbers((*shape[:-1], 2), is_complex)
+    solution = with_gradient(lambda m, x, y: m.linalg.lstsq(x, y).solution)
+    if shape[-2] >= shape[-1]:  # PyTorch's usual driver takes the gradient of these alone as exact
+        compare(solution, numbers(shape, is_complex), right)
+
+
+def test_lobpcg():
+    square = numbers((9, 9))
+    values = with_gradient(lambda m, x: m.lobpcg(x, 2)[0])
+    compare(values, square @ square.T + numpy.triu(square) / 10, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_fourier_transforms(name):
+    is_complex = name not in ("rfft", "ihfft")
+    for shape, n, norm in itertools.product(
+        [(6,), (3, 5), ()], [None, 4, 9, 0], [None, "ortho", "forward", "x"]
+    ):
+
+        def transform(m, x, n=n, norm=norm):
+            return [getattr(m.fft, name)(x, n, norm=norm)]
+
+        compare(transform, numbers(shape, is_complex))
+
+
+@pytest.mark.parametrize("shape", [(20,), (2, 30), (3,), ()])
+def test_short_time_fourier_transforms(shape):
+    for hop, center, onesided in itertools.product([None, 3, 0], [True, False], [True, False]):
+
+        def there_and_back(m, x, options=(hop, center, onesided)):
+            options = dict(zip(("hop_length", "center", "onesided"), options, strict=True))
+            options["window"] = m.hann_window(8, periodic=False, dtype=m.float64) + 0.1
+            spectrum = m.stft(x, 8, return_complex=True, **options)
+            return [spectrum, m.istft(spectrum, 8, **options)]
+
+        compare(there_and_back, numbers(shape))
+
+
+def test_slopes_of_samples():
+    """PyTorch's approximations have four digits."""
+    shape = 10 ** RANDOM.uniform(-3, 6, 200)
+    sample = RANDOM.gamma(shape).clip(1e-300)
+    compare(lambda m, a, x: [m._standard_gamma_grad(a, x)], shape, sample, rtol=1e-3)
+    first, second = 10 ** RANDOM.uniform(-1, 3, (2, 200))
+    place = RANDOM.beta(first, second).clip(1e-3, 1 - 1e-3)
+    compare(lambda m, *x: [m._dirichlet_grad(*x)], place, first, first + second, rtol=2e-2)
