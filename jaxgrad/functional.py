@@ -10,6 +10,7 @@ __all__ = [
     *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"),
     *("cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum", "istft", "lu", "norm"),
     *("meshgrid", "split", "stft", "tensordot", "unique", "unique_consecutive", "unravel_index"),
+    *("pca_lowrank", "svd_lowrank"),
 ]
 
 

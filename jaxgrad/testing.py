@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from . import ops
 from .core import dtypes, promotion
 from .core.device import device_of_jax
-from .core.tracebacks import shows_users_frames
+from .core.tracebacks import shows_users_frames, users_stacklevel
+from .frontend import random
 from .frontend.tensor_data import as_tensor
 from .names.missing import missing_in
 from .tape.sparse_tensor import is_sparse
@@ -22,6 +26,13 @@ TOLERANCES = {
     dtypes.float64: (1e-7, 1e-7),
     dtypes.complex64: (1.3e-6, 1e-5),
     dtypes.complex128: (1e-7, 1e-7),
+}
+
+# those of `assert_allclose`
+FORMER_TOLERANCES = {
+    dtypes.float16: (1e-3, 1e-3),
+    dtypes.float32: (1e-4, 1e-5),
+    dtypes.float64: (1e-5, 1e-8),
 }
 
 
@@ -62,6 +73,133 @@ def assert_close(
     text = difference(actual, expected, (rtol, atol), equal_nan, checks)
     if text is not None:
         raise AssertionError(msg(text) if callable(msg) else text if msg is None else msg)
+
+
+@shows_users_frames
+def assert_allclose(
+    actual,
+    expected,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """Raise AssertionError as `assert_close` does, for values of any dtype, device and strides.
+
+    actual, expected: tensors, arrays, numbers or sequences of numbers. rtol, atol: both or none; by
+    default the larger ones of two: 1e-4 and 1e-5 for float32, 1e-5 and 1e-8 for float64, 1e-3 for
+    float16, 0 for others.
+
+    >>> jaxgrad.testing.assert_allclose(jaxgrad.ones(2), [1, 1])
+    """
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12: use assert_close() in its "
+        "place.",
+        FutureWarning,
+        stacklevel=users_stacklevel(),
+    )
+    actual, expected = as_tensor(actual), as_tensor(expected)
+    options = {"check_device": True, "check_dtype": False, "check_stride": False}
+    if rtol is None and atol is None:
+        known = [FORMER_TOLERANCES.get(x.dtype, (0, 0)) for x in (actual, expected)]
+        rtol, atol = map(max, zip(*known, strict=True))
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, msg=msg or None, **options
+    )
+
+
+# by category of dtypes the least number and the bound of those of `make_tensor`
+_RANGES = {dtypes.INTEGRAL: (-9, 10), dtypes.FLOATING: (-9, 9), dtypes.COMPLEX: (-9, 9)}
+
+
+@shows_users_frames
+def make_tensor(
+    *shape: int | Sequence[int],
+    dtype: dtypes.dtype,
+    device,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format=None,
+) -> Tensor:
+    """Return a tensor of random numbers, uniform in [low, high).
+
+    shape: integers, or one sequence of them. low, high: by default 0 and 2 for bool, -9 and 10 for
+    integers (those that the dtype has), -9 and 9 for floats and parts of complex numbers.
+    noncontiguous: whether elements lie at every second place of memory. exclude_zero: whether the
+    smallest positive number, or 1, takes the place of 0.
+
+    Raises ValueError for a range that is empty, NaN or outside of the dtype, for `requires_grad`
+    with integers, and for `noncontiguous` with a `memory_format`.
+
+    >>> from jaxgrad.testing import make_tensor
+    >>> make_tensor(2, 3, dtype=jaxgrad.int64, device="cpu", low=4, high=5)
+    tensor([[4, 4, 4],
+            [4, 4, 4]])
+    """
+    if len(shape) == 1 and isinstance(shape[0], Sequence):
+        shape = tuple(shape[0])
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"{noncontiguous=} and {memory_format=}"
+        )
+    if requires_grad and dtype.category < dtypes.FLOATING:
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"{dtype=}"
+        )
+    is_spread = noncontiguous and math.prod(shape) > 1
+    drawn = (*shape[:-1], 2 * shape[-1]) if is_spread else shape
+    result = _uniform(drawn, dtype, device, *_range(dtype, low, high))
+    if is_spread:
+        result = result[..., ::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        result[result == 0] = _least(dtype)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _range(dtype, low, high):
+    """The range of numbers, within that of a dtype."""
+    if dtype == dtypes.bool:
+        least, bound, default = 0, 2, (0, 2)
+    else:
+        is_integral = dtype.category == dtypes.INTEGRAL
+        limits = dtypes.iinfo(dtype) if is_integral else dtypes.finfo(dtype)
+        bound = limits.max + (is_integral and dtype != dtypes.int64)
+        least, default = limits.min, _RANGES[dtype.category]
+    low, high = (x if x is not None else y for x, y in zip((low, high), default, strict=True))
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low > high or (low == high and dtype.category < dtypes.FLOATING):
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    if high < least or low >= bound:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
+            f"only supports [{least}, {bound})"
+        )
+    return (min(max(x, least), bound) for x in (low, high))
+
+
+def _uniform(shape, dtype, device, low, high):
+    if dtype.category < dtypes.FLOATING:
+        return random.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype, device=device)
+    if dtype.is_complex:
+        part = dtype.to_real()
+        return ops.complex(*(_uniform(shape, part, device, low, high) for _ in range(2)))
+    numbers = random.rand(shape, dtype=dtypes.float64, device=device)
+    return (low + numbers * (high - low)).clamp(low, high).to(dtype)
+
+
+def _least(dtype):
+    if dtype.category < dtypes.FLOATING:
+        return 1
+    tiny = dtypes.finfo(dtype).tiny
+    return complex(tiny, tiny) if dtype.is_complex else tiny
 
 
 def difference(actual, expected, tolerances, equal_nan, checks, place="") -> str | None:

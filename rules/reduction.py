@@ -149,6 +149,17 @@ def count_nonzero(self, dim=None):
     return sum(self != 0, dim)
 
 
+def hash_tensor(self, dim=(), *, keepdim=False, mode=0):
+    """The exclusive or of the bits of the elements, as 64-bit floats or integers."""
+    if mode:
+        raise RuntimeError(f"hash_tensor: mode {mode} is unknown: 0 is the exclusive or")
+    if jnp.iscomplexobj(self):
+        raise NotImplementedError("hash_tensor: complex tensors have no hash: hash their parts")
+    is_float = jnp.issubdtype(self.dtype, jnp.floating)
+    wide = self.astype(jnp.float64 if is_float else jnp.int64)
+    return _reduced(lax.reduce_xor, lax.bitcast_convert_type(wide, jnp.uint64), dim, keepdim)
+
+
 # truth
 
 

@@ -7,6 +7,7 @@ precision of products. Those of attention are `torch.nn.attention.sdpa_kernel` i
 from __future__ import annotations
 
 import contextlib
+import enum
 
 from ..names.missing import missing_in
 from ..nn import attention
@@ -19,6 +20,84 @@ matmul = flags(
     allow_fp16_reduced_precision_reduction=True,
     allow_bf16_reduced_precision_reduction=True,
 )
+
+
+_math_attention = flags("torch.backends.cuda.math_sdp", fp16_bf16_reduction=False)
+
+
+class _LinalgBackend(enum.Enum):
+    """The libraries of PyTorch for linear algebra on CUDA."""
+
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+
+class _BlasBackend(enum.Enum):
+    """The libraries of PyTorch for products of matrices on CUDA."""
+
+    Cublas = 0
+    Cublaslt = 1
+    Ck = 2
+
+
+def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
+    """Return which library computes linear algebra: the default, XLA's.
+
+    Raises RuntimeError for any other that PyTorch has, and for an unknown name.
+
+    >>> jaxgrad.backends.cuda.preferred_linalg_library("default").name
+    'Default'
+    """
+    return _preferred(_LinalgBackend, backend, "default cusolver magma", "Default")
+
+
+def preferred_blas_library(backend: str | _BlasBackend | None = None) -> _BlasBackend:
+    """Return which library computes products of matrices: the default, XLA's.
+
+    Raises RuntimeError for any other that PyTorch has, and for an unknown name.
+
+    >>> jaxgrad.backends.cuda.preferred_blas_library().name
+    'Cublas'
+    """
+    return _preferred(_BlasBackend, backend, "default cublas cublaslt hipblaslt ck", "Cublas")
+
+
+def _preferred(kind, backend, names, default):
+    name = backend.name if isinstance(backend, kind) else backend
+    if name is not None and str(name).lower() not in names.split():
+        raise RuntimeError(f"Unknown input value. Choose from: {', '.join(names.split())}.")
+    if name is not None and str(name).lower() not in ("default", default.lower()):
+        raise RuntimeError(
+            f"Cannot set preferred backend to {name}: XLA computes here, with its own libraries"
+        )
+    return kind[default]
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """Return what `allow_fp16_bf16_reduction_math_sdp` has set; it has no effect.
+
+    >>> jaxgrad.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    False
+    """
+    return _math_attention.fp16_bf16_reduction
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool):
+    """Set whether attention may add in half precision. It has no effect: XLA decides.
+
+    >>> jaxgrad.backends.cuda.allow_fp16_bf16_reduction_math_sdp(False)
+    """
+    _math_attention.fp16_bf16_reduction = enabled
+
+
+def is_flash_attention_available() -> bool:
+    """Return False: PyTorch's kernels for CUDA are not here.
+
+    >>> jaxgrad.backends.cuda.is_flash_attention_available()
+    False
+    """
+    return False
 
 
 def is_built() -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..names.missing import missing_in
 
+VERBOSE_OFF, VERBOSE_ON = 0, 1
+
 
 def is_available() -> bool:
     """Return False.

@@ -367,14 +367,15 @@ def _without_leading_ones(value, ndim):
 
 
 @api_boundary
-def nonzero(input: Tensor, *, as_tuple: bool = False):
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False):
     """Return the indices of the elements that are not zero.
 
-    input: a tensor of any shape and dtype.
+    input: a tensor of any shape and dtype. out: an int64 tensor that receives the indices.
     as_tuple: return one int64 tensor of shape (count,) for each dimension, instead of one of shape
     (count, ndim).
 
-    Raises RuntimeError in a trace, because the count depends on the values.
+    Raises RuntimeError in a trace, because the count depends on the values, and for `out` of
+    another dtype.
 
     >>> jaxgrad.nonzero(jaxgrad.tensor([0.0, 2.0, 3.0]))
     tensor([[1],
@@ -384,8 +385,20 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
     if not as_tuple:
         places = wrap(from_host(np.argwhere(numbers)))
         dual.show(places, (1, len(places)))  # PyTorch writes the places dimension by dimension
-        return places
+        return _into(out, places)
     return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
+
+
+def _into(out, indices):
+    """Indices, or `out` with them. Raises RuntimeError for an `out` of another dtype."""
+    if out is None:
+        return indices
+    if out.dtype != dtypes.int64:
+        raise RuntimeError(
+            "nonzero: Expected out tensor to have scalar type Long but got scalar type "
+            f"{out.dtype.scalar_type}"
+        )
+    return ops.positive(indices, out=out)
 
 
 @api_boundary

@@ -70,7 +70,10 @@ FUNCTIONS = {
         "_cudnn_rnn _pack_padded_sequence _pad_packed_sequence gru gru_cell lstm lstm_cell "
         "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
-    "reduction": "cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz",
+    "reduction": (
+        "_segment_reduce cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz"
+    ),
+    "removed": "lstsq matrix_rank solve",
     "shape": (
         "adjoint atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes "
         "broadcast_tensors column_stack diagflat dsplit dstack fliplr flipud hsplit meshgrid "
@@ -93,9 +96,9 @@ FUNCTIONS = {
 METHODS = (
     "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
     "fliplr flipud float_power hsplit index_put index_put_ inner is_neg is_nonzero "
-    "is_same_size istft kron logdet lu matrix_power msort multinomial nanmean nanquantile "
-    "narrow_copy norm prelu quantile "
-    "repeat_interleave stft tensor_split unique unique_consecutive unsafe_chunk vsplit"
+    "is_same_size istft kron logdet lstsq lu matrix_power msort multinomial nanmean nanquantile "
+    "narrow_copy norm prelu quantile repeat_interleave solve stft tensor_split unique "
+    "unique_consecutive unsafe_chunk vsplit"
 )
 
 # methods of Tensor that are no functions of `jaxgrad`, by module
@@ -121,6 +124,7 @@ OPERATORS = (
 
 # functions in `jaxgrad.ops` alone, by module: names that libraries of GPUs had for operators
 ONLY_OPERATORS = {
+    "dropout": "native_dropout_backward",
     "normalization": (
         "_weight_norm_cuda_interface cudnn_batch_norm_backward miopen_batch_norm_backward"
     ),

@@ -302,3 +302,9 @@ def _pairs(y, dim):
     """The sums of neighbours."""
     count = max(y.shape[dim] - 1, 0)
     return y.narrow(dim, 0, count) + y.narrow(dim, y.shape[dim] - count, count)
+
+
+@api_boundary
+def _segment_reduce(data: Tensor, reduce: str, **options) -> Tensor:
+    """PyTorch's former name of `segment_reduce`."""
+    return ops.segment_reduce(data, reduce, **options)

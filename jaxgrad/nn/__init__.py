@@ -11,7 +11,16 @@ import importlib
 from ..names.missing import MissingName, offered
 from . import functional as functional
 
-_MODULES = ("attention", "common_types", "init", "module", "modules", "parallel", "parameter")
+_MODULES = (
+    "attention",
+    "common_types",
+    "grad",
+    "init",
+    "module",
+    "modules",
+    "parallel",
+    "parameter",
+)
 _MODULES += ("utils",)
 
 # Public names by the module that defines them.

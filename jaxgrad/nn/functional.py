@@ -52,6 +52,8 @@ def _shared() -> frozenset[str]:
 def __getattr__(name):
     if name == "__all__":
         return offered(__name__)
+    if name == "grad":
+        return importlib.import_module(f"{__package__}.{name}")
     if name in _family_of():
         function = getattr(importlib.import_module(f"{__package__}.{_family_of()[name]}"), name)
     elif name in functions.MODULE_OF and name in _shared():

@@ -116,6 +116,8 @@ SAMPLES = [
     *samples_of("trapezoid cumulative_trapezoid", T(2, 0)),
     S("trapz", T(2, 3), T(3)),
     S("trapz", T(3), dx=2),
+    S("hash_tensor", T(2, 3)),
+    S("hash_tensor", Int(2, 3, high=9), 1, keepdim=True),
     S("count_nonzero", T(values=[[0.0, 1.0, NAN], [0.0, 0.0, 2.0]])),
     S("count_nonzero", T(2, 3), complex="only"),
     S("count_nonzero", Int(2, 3, high=2), dim=1),

@@ -80,6 +80,7 @@ ORDERS = [
     S("roll", T(2, 3), 1, complex=True),
     S("roll", T(2, 3), shifts=(1, -5), dims=(0, 1)),
     S("roll", T(4), (1, 2), (0, 0)),
+    S("roll", T(2, 3), 2, dims=None),
     S("roll", T(0, 3), 1, 0),
     S("rot90", T(2, 3), complex=True),
     S("rot90", T(2, 3), 2),

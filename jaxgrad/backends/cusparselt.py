@@ -1,0 +1,17 @@
+"""cuSPARSELt, which jaxgrad does not use, as torch.backends.cusparselt."""
+
+from __future__ import annotations
+
+from ..names.missing import missing_in
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.cusparselt.is_available()
+    False
+    """
+    return False
+
+
+__getattr__ = missing_in(__name__)

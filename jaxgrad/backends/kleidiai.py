@@ -1,0 +1,17 @@
+"""KleidiAI, which jaxgrad does not use, as torch.backends.kleidiai."""
+
+from __future__ import annotations
+
+from ..names.missing import missing_in
+
+
+def is_available() -> bool:
+    """Return False.
+
+    >>> jaxgrad.backends.kleidiai.is_available()
+    False
+    """
+    return False
+
+
+__getattr__ = missing_in(__name__)
