@@ -413,6 +413,7 @@ class TensorMethods:
         """The tensor backwards in its first dimension."""
         return ops.flip(self, (0,)) if self.ndim else self
 
+    @api_boundary
     def __contains__(self, element):
         if not isinstance(element, Tensor | numbers.Number):
             raise RuntimeError(

@@ -29,6 +29,8 @@ class ReflectedMethods:
     def __rtruediv__(self, other):
         return self.reciprocal() * other
 
+    __rdiv__ = __rtruediv__
+
     @api_boundary
     @reflected
     def __rpow__(self, other):

@@ -124,7 +124,6 @@ OPERATORS = (
 
 # functions in `jaxgrad.ops` alone, by module: names that libraries of GPUs had for operators
 ONLY_OPERATORS = {
-    "dropout": "native_dropout_backward",
     "normalization": (
         "_weight_norm_cuda_interface cudnn_batch_norm_backward miopen_batch_norm_backward"
     ),

@@ -153,6 +153,8 @@ class Class:
         replaced = next((getattr(base, name) for base in public if hasattr(base, name)), None)
         if replaced is None or name.startswith("__"):
             return False
+        if not callable(replaced):
+            return True  # a property
         overriding = list(inspect.signature(getattr(self.kind, name)).parameters.values())
         if {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= {
             p.kind for p in overriding

@@ -21,3 +21,13 @@ def test_functions_that_are_no_methods(name):
 def test_methods(name):
     """PyTorch has each of these on `torch.Tensor`."""
     assert callable(getattr(jaxgrad.Tensor, name))
+
+
+def test_reversed():
+    """PyTorch: `reversed` flips the first dimension, and has its gradient."""
+    x = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = reversed(x)
+    (y * jaxgrad.tensor([5.0, 7.0, 9.0])).sum().backward()
+    assert y.tolist() == [3.0, 2.0, 1.0] and x.grad.tolist() == [9.0, 7.0, 5.0]
+    scalar = jaxgrad.tensor(2.0)
+    assert reversed(scalar) is scalar and jaxgrad.tensor([2.0]).__rdiv__(1).tolist() == [0.5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import NamedTuple
 
@@ -19,6 +20,40 @@ def select_unit(t: float) -> tuple[str, float]:
     fitting = [unit for unit, seconds in UNITS.items() if seconds <= t]
     unit = fitting[-1] if fitting else "ns"
     return unit, UNITS[unit]
+
+
+def unit_to_english(u: str) -> str:
+    """The name of a unit of time.
+
+    >>> jaxgrad.utils.benchmark.unit_to_english("us")
+    'microsecond'
+    """
+    return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
+
+
+def trim_sigfig(x: float, n: int) -> float:
+    """A number rounded to n significant digits.
+
+    >>> jaxgrad.utils.benchmark.trim_sigfig(123456.0, 3)
+    123000.0
+    """
+    if not x:
+        return x
+    place = n - math.ceil(math.log10(abs(x)))
+    return float(round(x, place))
+
+
+def ordered_unique(elements) -> list:
+    """The elements without repetitions, in order.
+
+    >>> jaxgrad.utils.benchmark.ordered_unique([3, 1, 3])
+    [3, 1]
+    """
+    return list(dict.fromkeys(elements))
+
+
+# how much the times of a measurement may vary: the range of their middle half over the median
+CONFIDENCE = 0.1
 
 
 class TaskSpec(NamedTuple):
@@ -81,6 +116,41 @@ class Measurement:
             return 0.0
         low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
         return high - low
+
+    @property
+    def as_row_name(self) -> str:
+        """The sub_label, or the statement."""
+        return self.sub_label or self.stmt or "[Unknown]"
+
+    def meets_confidence(self, threshold: float = CONFIDENCE) -> bool:
+        """Whether the middle half of the times lies within a share of the median."""
+        return self.iqr / self.median < threshold
+
+    @property
+    def has_warnings(self) -> bool:
+        """Whether the times vary by more than a tenth."""
+        return not self.meets_confidence()
+
+    @property
+    def significant_figures(self) -> int:
+        """How many digits of the median are sure: 95% of its normal distribution, by the middle
+        half of the times, lies above an error of so many digits. A clock is right to 25 ns.
+        """
+        count = len(self.times)
+        middle = sorted(self.times)[count // 4 : math.ceil(3 * count / 4)]
+        error = 1.645 * statistics.pstdev(middle) / math.sqrt(len(middle))
+        return max(1, math.floor(-math.log10(max(error, 25e-9) / self.median)))
+
+    @staticmethod
+    def merge(measurements) -> list[Measurement]:
+        """Join the measurements of one task, number of runs apart."""
+        groups: dict[TaskSpec, list[Measurement]] = {}
+        for measurement in measurements:
+            groups.setdefault(measurement.task_spec, []).append(measurement)
+        return [
+            Measurement(1, [time for part in parts for time in part.times], task)
+            for task, parts in groups.items()
+        ]
 
     def __getattr__(self, name):
         if name in TaskSpec._fields or name == "title":
