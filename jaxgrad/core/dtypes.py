@@ -71,14 +71,16 @@ class dtype:
         return self._complex
 
     def __reduce__(self):
-        # compared by identity: a copy is the same object, and pickling stores the global's name
-        return self.name
+        # compared by identity: a copy is the same object, and pickling stores its name
+        is_global = self.numpy.names is None  # the others are in named_dtypes.py
+        return self.name if is_global else (_by_name, (self.name,))
 
     def __repr__(self):
         return f"torch.{self.name}"
 
 
 _FROM_NUMPY: dict = {}
+_BY_NAME: dict[str, dtype] = {}
 
 
 class HalfComplexResult(NotImplementedError):
@@ -98,8 +100,12 @@ def _define(name, scalar_type, category, numpy_type=None):
     new.name, new.scalar_type, new.category = name, scalar_type, category
     new.numpy = numpy.dtype(numpy_type or name)
     new.itemsize, new._real, new._complex = new.numpy.itemsize, new, None
-    _FROM_NUMPY[new.numpy] = new
+    _FROM_NUMPY[new.numpy] = _BY_NAME[name] = new
     return new
+
+
+def _by_name(name: str) -> dtype:
+    return _BY_NAME[name]
 
 
 bool = _define("bool", "Bool", BOOLEAN)

@@ -1,5 +1,8 @@
 """Dtypes that no tensor has can be named and compared, and every computation refuses them."""
 
+import copy
+import pickle
+
 import pytest
 from helpers.as_torch import as_torch
 
@@ -44,3 +47,13 @@ def test_what_they_say(torch):
 def test_computations_refuse_them(call, name):
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
         call(getattr(jaxgrad, name))
+
+
+def test_dtypes_are_themselves_after_pickling():
+    for dtype in (jaxgrad.complex32, jaxgrad.qint8, jaxgrad.float32, jaxgrad.bfloat16):
+        for again in (
+            pickle.loads(pickle.dumps(dtype)),
+            copy.copy(dtype),
+            copy.deepcopy([dtype])[0],
+        ):
+            assert again is dtype
