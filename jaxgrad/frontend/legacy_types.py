@@ -10,6 +10,7 @@ from ..core.aval import Size
 from ..core.device import as_device, default_device, device, device_of_jax, is_meta
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from . import factories, tensor_data
 from .factory_options import size_of
@@ -78,7 +79,7 @@ class TensorType(type):
 
     def __instancecheck__(cls, instance):
         is_right = isinstance(instance, Tensor) and instance.dtype is cls.dtype
-        return is_right and instance.device.type == cls.device_type
+        return is_right and instance.device.type == cls.device_type and not is_sparse(instance)
 
     def __repr__(cls):
         return f"<class '{cls.__module__}.{cls.__name__}'>"

@@ -71,7 +71,7 @@ def empty_like(tensor: SparseTensor, options):
 def make(name: str, size, dtype, options):
     """A tensor of a factory with a sparse `layout`, or with a sparse `out`: it has no elements."""
     out, layout = options.get("out"), options.get("layout")
-    if name in ("full", "full_like"):
+    if name in ("full", "full_like", "ones"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     if name not in ("zeros", "empty", "zeros_like", "new_zeros", "new_empty"):
         refuse({"empty_like": "empty_strided"}.get(name, name))

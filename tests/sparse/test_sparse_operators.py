@@ -160,11 +160,15 @@ def test_factories_with_a_sparse_layout(torch):
         torch.sparse_coo_tensor(torch.zeros(0, 1), 12.5, []),
     ]
     errors = [
-        error(lambda: torch.full((2,), 1.0, layout=torch.sparse_coo)),
+        error(lambda: torch.full((2,), 1.0, layout=torch.sparse_coo), words="full(...)"),
+        error(
+            lambda: torch.ones(2, layout=torch.sparse_coo), words="is not implemented for sparse"
+        ),
         error(lambda: torch.zeros_like(x, memory_format=torch.preserve_format)),
         error(lambda: torch.sparse_coo_tensor([[9]] * 4, [1.0], (100001,) * 4)),
     ]
-    kinds = [x.type(), x.type("torch.sparse.FloatTensor").type(), x.is_nested, x.is_sparse_csr]
+    kinds = [isinstance(x, torch.DoubleTensor), isinstance(x, torch.sparse.DoubleTensor)]
+    kinds += [x.type(), x.type("torch.sparse.FloatTensor").type(), x.is_nested, x.is_sparse_csr]
     return [*map(shown, results), errors, kinds]
 
 
