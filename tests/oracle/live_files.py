@@ -9,6 +9,7 @@ import json
 import os
 import random
 import secrets
+import tempfile
 import warnings
 
 import numpy as np
@@ -23,6 +24,9 @@ import jaxgrad
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+# a step of PyTorch's ASGD sets it, and a test is to leave the environment as it is
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), "inductor"))
 
 
 def written(value):
