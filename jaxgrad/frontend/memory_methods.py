@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
-from ..core.aval import strides_of
+from ..core.aval import is_concrete, strides_of
 from ..core.device import contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.view_ops import is_strided
@@ -115,6 +117,12 @@ def _shows(whole, size, stride, start) -> bool:
     return is_inside or _storage_of(whole).aval.shape.numel() == whole.numel()
 
 
+def can_stride(tensor: Tensor, size, stride, offset: int) -> bool:
+    """Whether `as_strided` gives a view with the history of a tensor."""
+    whole = _whole(tensor)
+    return _shows(whole, tuple(size), tuple(stride), offset - offset_of(whole))
+
+
 def _of_memory(tensor, size, stride, offset):
     """The elements at strides of a memory that no tensor of the history shows."""
     if tensor.requires_grad or has_tangent(tensor):
@@ -124,7 +132,10 @@ def _of_memory(tensor, size, stride, offset):
             "its base shows: they have no history. Call it on detach(), or on the tensor that "
             "shows them all"
         )
-    row = storage_tensors.memory_row(_storage_of(tensor), tensor.dtype)
+    memory = _storage_of(tensor)
+    if not is_concrete(memory.aval.mode):
+        _check_gaps(memory.aval, size, stride, offset)
+    row = storage_tensors.memory_row(memory, tensor.dtype)
     with no_grad():
         return detached(ops.as_strided(row, size, stride, offset))
 
@@ -156,6 +167,23 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
     row = ops.as_strided_scatter(row, input, shape, strides, 0)
     row = ops.as_strided_scatter(row, src, size, stride, start)
     return ops.clone(ops.as_strided(row, shape, strides, 0))
+
+
+def _check_gaps(shown, size, stride, offset):
+    """Raise RuntimeError for strides that reach a gap between the elements of a memory which a
+    trace has of a view alone, such as one example of a `vmap`.
+    """
+    strides, count = strides_of(shown), layouts.reach(shown.shape, strides_of(shown))
+    if layouts.is_dense(shown.shape, strides) or offset + layouts.reach(size, stride) > count:
+        return
+    places = np.zeros(count, bool)
+    np.lib.stride_tricks.as_strided(places, shown.shape, strides)[...] = True
+    if not np.lib.stride_tricks.as_strided(places[offset:], size, stride).all():
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory "
+            f"outside of `tensor`, whose strides are {strides}, which is not known inside of vmap "
+            "or of a compiled function. Write it by other views, or call it outside"
+        )
 
 
 def _whole(tensor):

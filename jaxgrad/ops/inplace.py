@@ -10,7 +10,14 @@ from ..core import view_ops
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
-from ..storage.inplace_check import fits, overwrite, permit, unexpanded, write_into
+from ..storage.inplace_check import (
+    check_sources,
+    fits,
+    overwrite,
+    permit,
+    unexpanded,
+    write_into,
+)
 from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
@@ -108,6 +115,8 @@ class InPlace(Operator):
         # `permit` refuses tracked tensors, views and inference tensors alone
         if True in mask or target._alias is not None or target._node is not None:
             permit(self.written_as, target, True in mask)
+            if target._alias is not None and len(args) > 1:
+                check_sources(self.written_as, target, args)
         result = finish(program, args, arrays, mask)
         follow = current_mode.get() is RECORD
         assign(target, result, follow)

@@ -9,9 +9,10 @@ import warnings
 from collections.abc import Sequence
 
 from ..core import dtypes, executor, promotion, view_ops
-from ..core.aval import META, Aval, make_aval, with_shape
+from ..core.aval import META, Aval, make_aval, strides_of, with_shape
 from ..core.primitive import ARRAY
 from ..core.pytorch_tensors import type_name
+from ..core.strides import is_dense
 from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
@@ -23,6 +24,7 @@ from .alias import (
     assign,
     begin,
     cut,
+    offset_of,
     refuse_leak,
     root_of,
     snapshot,
@@ -45,6 +47,10 @@ OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
+PARTLY_SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
 RESIZED = (
     "{}(): An output with one or more elements was resized since it had shape {}, which does not "
     "match the required output shape {}. Give an empty one, or one of that shape"
@@ -62,6 +68,8 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     is_usual = target._alias is None and target._node is None and target._aval.strides is None
     if tracked or not is_usual:
         permit(name, target, tracked)
+    if target._alias is not None:
+        check_sources(name, target, leaves)
     output = call.outputs[0]
     if output is not target._aval:
         check_fit(name, output, target)
@@ -163,6 +171,39 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
         raise RuntimeError(f"{OVERLAPPING} {name} got one of shape {list(target.shape)}")
 
 
+def check_sources(name: str, target: Tensor, leaves):
+    """Raise RuntimeError if an argument shows a part of the memory that is written to, and not the
+    same part as the target.
+    """
+    storage = target._alias.storage
+    for leaf in leaves:
+        if leaf is target or not isinstance(leaf, Tensor):
+            continue
+        alias = current(leaf)._alias
+        if alias is not None and alias.storage is storage and _meet_partly(target, leaf):
+            raise RuntimeError(
+                f"{PARTLY_SHARED} {name} writes to one of shape {list(target.shape)} and reads one "
+                f"of shape {list(leaf.shape)}"
+            )
+
+
+def _meet_partly(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors of one memory share some elements, but not all in one order. As in
+    PyTorch False where one of them has gaps or overlaps itself.
+    """
+    ends, strides = [], []
+    for tensor in (first, second):
+        shown = tensor._aval
+        strides.append(strides_of(shown))
+        start = offset_of(tensor._alias.place)
+        if start is None or not shown.shape.numel() or not is_dense(shown.shape, strides[-1]):
+            return False
+        ends.append((start, start + shown.shape.numel() * shown.dtype.itemsize))
+    if ends[0] == ends[1]:
+        return strides[0] != strides[1]
+    return ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]
+
+
 def _check_steps(step):
     while step is not None:
         rule = step.call.primitive.rule
@@ -232,6 +273,9 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*inputs, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
+    for target in targets:
+        if current(target)._alias is not None:
+            check_sources(name, target, inputs)
     return targets
 
 

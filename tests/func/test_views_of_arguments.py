@@ -1,0 +1,56 @@
+"""Results of `vmap` that are views of its arguments, as PyTorch's are."""
+
+import pytest
+
+import jaxgrad as torch
+
+VIEWS = [
+    (lambda t: t.view(2, 6), 0, [2, 2, 6], (12, 6, 1), 0),
+    (lambda t: t.transpose(0, 1), 0, [2, 4, 3], (12, 1, 4), 0),
+    (lambda t: t.transpose(0, 1), 1, [3, 4, 2], (4, 1, 12), 0),
+    (lambda t: t[1, 1:], 0, [2, 3], (12, 1), 5),
+    (lambda t: t.select(0, 1), 2, [4, 3], (1, 4), 12),
+    (lambda t: t.diagonal(), 0, [2, 3], (12, 5), 0),
+    (lambda t: t.expand(2, 3, 4), 0, [2, 2, 3, 4], (12, 0, 4, 1), 0),
+    (lambda t: t.unfold(1, 2, 1), 0, [2, 3, 3, 2], (12, 4, 1, 1), 0),
+    (lambda t: t.as_strided((2,), (1,)), 0, [2, 2], (12, 1), 0),
+    (lambda t: torch.view_as_complex(t.view(6, 2)), 0, [2, 6], (6, 1), 0),
+    (lambda t: t, 0, [2, 3, 4], (12, 4, 1), 0),
+]
+
+
+@pytest.mark.parametrize(("function", "dim", "shape", "strides", "offset"), VIEWS)
+def test_view_of_an_argument(function, dim, shape, strides, offset):
+    x = torch.zeros(2, 3, 4)
+    result = torch.vmap(function, in_dims=dim)(x)
+    shown = list(result.shape), result.stride(), result.storage_offset()
+    assert result._base is x and shown == (shape, strides, offset)
+    x.fill_(3)
+    assert (torch.view_as_real(result) if result.is_complex() else result).eq(3).all()
+
+
+def test_writes_and_gradients_of_views_of_an_argument():
+    x = torch.arange(8.0).reshape(2, 4).clone()
+    result = torch.vmap(lambda t: t[:2].zero_())(x)
+    result.add_(7)
+    assert x.tolist() == [[7, 7, 2, 3], [7, 7, 6, 7]]
+    torch.vmap(lambda t: t.view(2, 2)[1].mul_(10))(x)
+    assert x.tolist() == [[7, 7, 20, 30], [7, 7, 60, 70]]
+    x.requires_grad_()
+    (torch.vmap(lambda t: t[1:3])(x) ** 2).sum().backward()
+    assert x.grad.tolist() == [[0, 14, 40, 0], [0, 14, 120, 0]]
+    assert torch.vmap(lambda t: t[1:] * 2)(x)._base is None
+
+
+def test_views_of_examples_of_examples():
+    x = torch.arange(24.0).reshape(2, 3, 4).clone()
+    result = torch.vmap(torch.vmap(lambda t: t[1:], in_dims=1))(x)
+    assert result._base is x and result.stride() == (12, 1, 4) and result.storage_offset() == 4
+
+
+def test_memory_of_other_examples_is_refused():
+    x = torch.arange(12.0).reshape(3, 4)
+    column = torch.vmap(lambda t: t.as_strided((2,), (4,), 4), in_dims=1)(x)
+    assert column.tolist() == [[4, 8], [5, 9], [6, 10], [7, 11]]
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        torch.vmap(lambda t: t.as_strided((2,), (1,)), in_dims=1)(x)
