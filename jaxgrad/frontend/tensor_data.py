@@ -149,8 +149,9 @@ def in_order_of(values: np.ndarray, tensor: Tensor) -> Tensor:
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     """Create a leaf from an array of another library by the DLPack protocol.
 
-    ext_tensor: an object with `__dlpack__`; the tensor has its shape and dtype. device: the default
-    one if it is None. copy: if it is False, the two share memory, and a write by the other library
+    ext_tensor: an object with `__dlpack__`, or a capsule of memory of the host; the tensor
+    has its shape and dtype. device: the default one if it is None. copy: if it is False,
+    the two share memory, and a write by the other library
     changes the tensor; by default the tensor has a copy.
 
     Raises TypeError for an object without `__dlpack__`. With `copy=False` raises ValueError if JAX
@@ -159,6 +160,8 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     >>> jaxgrad.from_dlpack(np.ones(2, "float32"))
     tensor([1., 1.])
     """
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         kind = type(ext_tensor).__name__
         raise TypeError(f"from_dlpack() takes an object that has __dlpack__, not {kind}")
@@ -169,6 +172,26 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         if copy is not False:
             array = jnp.copy(array).block_until_ready()  # its owner may write to it after the call
     return finish(on_device(array, device))
+
+
+class Capsule:
+    """A capsule of the DLPack protocol as an object that gives it, once. It must be of memory of
+    the host: a capsule does not tell where its memory is.
+    """
+
+    def __init__(self, capsule):
+        if '"dltensor"' not in repr(capsule):
+            raise RuntimeError(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
+                "consumed only once, so you might have already constructed a tensor from it once."
+            )
+        self.capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 def _as_dtype(dtype):

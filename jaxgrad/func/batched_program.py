@@ -272,7 +272,8 @@ class ExampleOutput(OutputSpec):
         captured = self.scope.captured.get(id(root_of(alias)))
         dim = None if captured is None else self.scope.mapped.dim_of(captured)
         step, names = alias.steps, []
-        while step is not None and step.call.primitive.name in AT_THE_END:
+        # those of complex numbers concern the last dimensions of one example and of all alike
+        while step is not None and not is_strided(step.call) and _is_of_complex(step.call):
             names.append(step.call.primitive.name)
             step = step.before
         start = offset_of(step)
@@ -296,8 +297,10 @@ class ExampleOutput(OutputSpec):
         return super().result_of(run)
 
 
-# views whose dimensions are the last ones, so that they are the same of one example and of all
-AT_THE_END = frozenset(["conj", "imag", "real", "view_as_complex", "view_as_real"])
+def _is_of_complex(call) -> bool:
+    """Whether a call without other arguments makes a view of or as complex numbers."""
+    is_alone = len(call.structure) == 1
+    return is_alone and (call.inputs[0].dtype.is_complex or call.outputs[0].dtype.is_complex)
 
 
 class BatchedView(NamedTuple):

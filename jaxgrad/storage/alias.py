@@ -229,9 +229,16 @@ def watch(call):
 
 
 def _attach_one(call):
+    is_complex = call.primitive.name == "view_as_complex"
+
     def attach(leaves, results):
         source, (view,) = leaves[0], results
         alias = source._alias or begin(source)
+        if is_complex and (_bytes_before(alias.place) or 0) % call.outputs[0].dtype.itemsize:
+            raise RuntimeError(
+                "Tensor must have a storage_offset divisible by 2: view_as_complex got one of "
+                f"shape {list(source.shape)} that begins inside of a number; take its clone()"
+            )
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.creation

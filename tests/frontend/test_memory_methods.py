@@ -118,3 +118,17 @@ def test_as_strided_scatter_follows_the_memory():
     assert written.tolist() == [[0, 7, 7], [1, 7, 7], [2, 7, 8]] and written.stride() == (1, 3)
     part = x.t()[1:]
     assert part.as_strided_scatter(src, (2, 2), (1, 2)).tolist() == [[7, 7, 7], [7, 7, 8]]
+
+
+def test_complex_numbers_begin_at_even_offsets():
+    x = torch.arange(12.0)
+    assert torch.view_as_complex(x[2:6].view(2, 2)).tolist() == [2 + 3j, 4 + 5j]
+    with pytest.raises(RuntimeError, match="storage_offset divisible by 2"):
+        torch.view_as_complex(x[1:5].view(2, 2))
+
+
+def test_capsules_of_dlpack_are_read_once():
+    capsule = torch.arange(3.0).__dlpack__()
+    assert torch.from_dlpack(capsule).tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="consumed only once"):
+        torch.from_dlpack(capsule)
