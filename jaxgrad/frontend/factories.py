@@ -15,7 +15,17 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from .. import ops
-from ..core import dtypes, executor, fork, host_values, promotion, spread, strides, world
+from ..core import (
+    dtypes,
+    executor,
+    fork,
+    host_values,
+    named_dtypes,
+    promotion,
+    spread,
+    strides,
+    world,
+)
 from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
@@ -193,7 +203,7 @@ def _filled(name, shape, fill_value, default, options):
     number = number_of(name, "fill_value", fill_value)
     if default is None:
         default = dtypes.int64 if type(number) is int else promotion.result_type(number)
-    dtype = dtype_of(options, default)
+    dtype = named_dtypes.of_tensor(dtype_of(options, default))
     with np.errstate(over="ignore"):
         value = np.asarray(promotion.checked_element(number, dtype, shape)).astype(dtype.numpy)
     return create(name, _full, shape, dtype, options, value)

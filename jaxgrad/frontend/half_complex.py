@@ -89,6 +89,8 @@ def compute(function, args, kwargs):
             f"{function.__name__}: a tensor of complex32 is no argument of a transform: convert it "
             "to torch.complex64 first"
         )
+    if not any(True for _ in _tensors((*args, *kwargs.values()))) and "dtype" not in kwargs:
+        kwargs = {**kwargs, "dtype": dtypes.complex64}  # in place of a default dtype
     token = _depth.set(_depth.get() + 1)
     try:
         return _call(function, _in_single(args), _in_single(kwargs), True)
@@ -132,10 +134,14 @@ def _single(value):
 
 
 def _in_single(values):
-    """Arguments with tensors of float16 in float32."""
+    """Arguments with tensors of float16 in float32; of integers too if float16 is the default."""
+    is_default = dtypes.get_default_dtype() is dtypes.float16
 
     def widened(value):
-        is_half = isinstance(value, Tensor) and value.dtype is dtypes.float16
+        if not isinstance(value, Tensor):
+            return value
+        is_half = value.dtype is dtypes.float16
+        is_half = is_half or (is_default and value.dtype.category < dtypes.FLOATING)
         return value.to(dtypes.float32) if is_half else value
 
     return _map(widened, values)

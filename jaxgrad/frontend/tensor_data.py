@@ -279,7 +279,8 @@ def _from_python(data, dtype):
         raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits")
     if dtype is None and values.dtype.kind == "u" and kinds <= {bool, int}:
         raise ValueError("Overflow when unpacking long long: give dtype=torch.uint64")
-    return _fitted(values, natural if dtype is None else dtype).reshape(shape)
+    wanted = named_dtypes.of_tensor(natural) if dtype is None else dtype
+    return _fitted(values, wanted).reshape(shape)
 
 
 def _flatten(data):

@@ -109,3 +109,13 @@ def test_compiled_functions(z):
 def test_what_raises(z, call, error, words):
     with pytest.raises(error, match=words):
         call(z)
+
+
+def test_the_complex_form_of_a_default_dtype():
+    torch.set_default_dtype(torch.float16)
+    try:
+        for x in (torch.tensor(2j), torch.full((1,), 2j), torch.tensor([1]) * 2j):
+            assert x.dtype is torch.complex32
+            assert x.sum().item() == 2j
+    finally:
+        torch.set_default_dtype(torch.float32)
