@@ -18,12 +18,9 @@ from ...core import dtypes
 from ...core.aval import Size
 from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...frontend import factories
-from ...late import LateModule
 from ...tape import pytree, torch_function
 from ...tape.sparse_tensor import CARRIED, SparseTensor, sparse, values_of
 from ...tape.tensor import Tensor
-
-creation = LateModule("jaxgrad.sparse")
 
 LAYOUTS = (devices.strided, devices.sparse_coo, devices.sparse_csr)
 DTYPES = frozenset(["float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"])
@@ -265,12 +262,9 @@ def data_of(tensor: MaskedTensor, numbers: Tensor) -> Tensor:
 
 def on_pattern(tensor: Tensor, numbers: Tensor) -> Tensor:
     """Numbers in the place of the values of a tensor, in its layout; strided ones as they are."""
-    if tensor.layout == devices.sparse_coo:
-        return sparse(numbers, tensor.indices(), tensor.shape, True)
-    if tensor.layout == devices.sparse_csr:
-        parts = tensor.crow_indices(), tensor.col_indices()
-        return creation.sparse_csr_tensor(*parts, numbers, tensor.shape)
-    return numbers
+    if not isinstance(tensor, SparseTensor):
+        return numbers
+    return sparse(numbers, tensor._indices_held, tensor._sizes, tensor._coalesced)
 
 
 def pattern_of(tensor: Tensor) -> Tensor:
@@ -330,11 +324,9 @@ def _on_one_pattern(first, second) -> bool:
 
 def _pattern(tensor) -> tuple:
     """The tensors that say where the elements of a tensor are."""
-    if isinstance(tensor, SparseTensor):
-        return (tensor.indices(),)
     if tensor.layout == devices.sparse_csr:
         return tensor.crow_indices(), tensor.col_indices()
-    return ()
+    return (tensor.indices(),) if tensor.layout == devices.sparse_coo else ()
 
 
 def _tensors_match(a, b, exact=True, rtol=1e-05, atol=1e-08) -> bool:

@@ -167,6 +167,18 @@ def test_sparse(torch):
 
 
 @as_torch
+def test_compressed_rows(torch):
+    x = masked(torch, requires_grad=True)
+    y = x.to_sparse_csr()
+    y.to_dense().sum().backward()
+    mask = torch.tensor(MASK).to_sparse_csr()
+    z = torch.masked.masked_tensor(torch.tensor(DATA).sparse_mask(mask), mask, requires_grad=True)
+    z.to_dense().sum().backward()
+    results = [parts(torch, t) for t in (x.grad, y, z.grad, torch.sin(z), z + z, z * 2, z.sum())]
+    return [*results, [str(t.layout) for t in (y, z, z.grad)], y.is_sparse_csr()]
+
+
+@as_torch
 def test_matching(torch):
     core = torch.masked.maskedtensor.core
     x, y = masked(torch), masked(torch, mask=[[True] * 4] * 2)
