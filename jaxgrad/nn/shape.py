@@ -27,14 +27,21 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split the dimension `dim` into the sizes `unflattened_size`.
+    """Split the dimension `dim` into the sizes `unflattened_size`. Raises TypeError for sizes that
+    are no tuple or list of ints.
 
     >>> jaxgrad.nn.Unflatten(1, (2, 3))(jaxgrad.ones(4, 6)).shape
     torch.Size([4, 2, 3])
     """
 
-    def __init__(self, dim: int, unflattened_size: int | Sequence[int]):
+    def __init__(self, dim: int, unflattened_size: Sequence[int]):
         super().__init__()
+        is_sequence = isinstance(unflattened_size, tuple | list)
+        if not is_sequence or not all(isinstance(extent, int) for extent in unflattened_size):
+            raise TypeError(
+                "unflattened_size must be tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}: {unflattened_size!r}"
+            )
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
