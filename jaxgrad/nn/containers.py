@@ -150,6 +150,18 @@ class Sequential(_ModuleSequence):
             return type(self)(dict(list(self._modules.items())[idx]))
         return super().__getitem__(idx)
 
+    def __mul__(self, other: int) -> Self:
+        """The modules `other` times, one after the other; they share their parameters."""
+        if not isinstance(other, int):
+            raise TypeError(
+                f"unsupported operand type(s) for *: {type(self)} and {type(other)}: int expected"
+            )
+        if other <= 0:
+            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
+        return self._slice([*self] * other)
+
+    __rmul__ = __mul__
+
     def forward(self, input):  # as PyTorch's, whose annotations fx copies
         for module in self._modules.values():
             input = module(input)
