@@ -49,9 +49,7 @@ def step(draw):
         "resize_": lambda t, xs: xs[0].resize_(size),
         "add_": lambda t, xs: xs[0].add_(number),
         "copy_": lambda t, xs: xs[0].copy_(chosen(xs, other).clone()),
-        "storage": lambda t, xs: (
-            chosen(xs, place).untyped_storage().__setitem__(4 * offset + 3, 64)
-        ),
+        "storage": lambda t, xs: xs[0].untyped_storage().__setitem__(4 * offset + 3, 64),
         "permute_copy": lambda t, xs: xs.append(
             t.permute_copy(chosen(xs, place), [*range(chosen(xs, place).ndim)][::-1])
         ),
