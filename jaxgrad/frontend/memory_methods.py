@@ -192,7 +192,7 @@ def _whole(tensor):
     """
     alias, base = alias_of(tensor), _base_of(tensor)
     is_leaf = tensor.requires_grad and (tensor.is_leaf or not (base is None or base.requires_grad))
-    if alias is None or alias.root is None or is_leaf:
+    if base is None or is_leaf:
         return tensor
     if alias.tangents is not None and has_tangent(tensor):
         last = alias.tangents.steps
@@ -200,7 +200,7 @@ def _whole(tensor):
         last = alias.steps
         while last is not None and is_strided(last.call):
             last = last.before
-        if last is None and base is not None:
+        if last is None:
             return base
     return tensor if alias.steps is last else cut(alias, last)
 
