@@ -3,6 +3,7 @@
 `nested_tensor` makes one of a list; operators compute on the joined components (`_tensor.py`).
 """
 
+from ..names.missing import missing_in
 from ._construction import (
     as_nested_tensor,
     narrow,
@@ -18,3 +19,5 @@ __all__ = [
     "nested_tensor_from_jagged",
     "to_padded_tensor",
 ]
+
+__getattr__ = missing_in(__name__)

@@ -15,15 +15,15 @@ from ..core.pytorch_tensors import type_name
 _OTHERS = frozenset((type(None), str, bytes, bool, float, complex, list, tuple, dict))
 _EXCLUDED = {"Tensor": _OTHERS | {int}, "int": _OTHERS}
 
-# the names of tensors in functions without annotations
-_TENSORS = ("input", "self")
+# how the TypeErrors of Python itself begin
+_OF_PYTHON = ("'", "unsupported operand", "bad operand", "object of type", "cannot unpack")
 
 
 def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) -> str | None:
     """What is wrong with the type of an argument of a call that has raised an error; None if it is
     none of the types that are certainly wrong, or if the error says it.
     """
-    if isinstance(error, TypeError) and "argument" in str(error):
+    if isinstance(error, TypeError) and not str(error).startswith(_OF_PYTHON):
         return None
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
@@ -43,8 +43,6 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
 
 def _wanted(parameter: inspect.Parameter) -> str | None:
     annotation = parameter.annotation
-    if annotation is parameter.empty:
-        return "Tensor" if parameter.name in _TENSORS else None
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         return None
     return getattr(annotation, "__name__", annotation)

@@ -60,7 +60,7 @@ def test_storages_of_buffers():
     numbers = np.array([1, -2], ">i4")
     read = torch.IntStorage.from_buffer(numbers.tobytes(), byte_order="big")
     assert read.tolist() == [1, -2] and isinstance(read, torch.IntStorage)
-    with pytest.raises(ValueError, match="byte_order"):
+    with pytest.raises(RuntimeError, match="missing required argument 'byte_order'"):
         torch.IntStorage.from_buffer(numbers.tobytes())
     half = torch.UntypedStorage.from_buffer(numbers.tobytes(), "big", 1, 4, torch.int32)
     assert np.array(half.tolist(), np.uint8).view(np.int32).tolist() == [-2]

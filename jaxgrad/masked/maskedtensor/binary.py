@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import ops
 from ...core import device as devices
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from .core import _masks_match, attach, is_masked_tensor, values
 from .unary import apply_inplace, inplace_names
@@ -77,3 +78,6 @@ def _where_it_counts(value, mask):
     if not isinstance(value, Tensor) or not value.requires_grad:
         return value
     return ops.where(mask, value, value.detach())
+
+
+__getattr__ = missing_in(__name__)

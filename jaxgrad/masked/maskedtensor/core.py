@@ -18,6 +18,7 @@ from ...core import dtypes
 from ...core.aval import Size
 from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...frontend import factories
+from ...names.missing import missing_in
 from ...tape import pytree, torch_function
 from ...tape.sparse_tensor import CARRIED, SparseTensor, sparse, values_of
 from ...tape.tensor import Tensor
@@ -379,3 +380,6 @@ def _rows(numbers, mask) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+__getattr__ = missing_in(__name__)

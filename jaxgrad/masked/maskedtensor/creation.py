@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.tracebacks import shows_users_frames
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from .core import MaskedTensor
 
@@ -39,3 +40,6 @@ def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     )
     """
     return MaskedTensor._from_values(data, mask)
+
+
+__getattr__ = missing_in(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...names.missing import missing_in
 from .core import attach, is_masked_tensor, values
 
 
@@ -27,3 +28,6 @@ def _joined(data, mask):
         parts = map(_joined, data, mask)
         return type(data)(parts)
     return attach(data, mask)
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import ops
 from ...core import device as devices
+from ...names.missing import missing_in
 from .. import masks, reductions
 from .core import MaskedTensor, attach, values
 
@@ -65,3 +66,6 @@ def _position(tensor, number):
     for index, extent in zip(indices.unbind(), tensor.shape, strict=True):
         position = position * extent + index
     return position
+
+
+__getattr__ = missing_in(__name__)

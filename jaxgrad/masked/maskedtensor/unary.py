@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import ops
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from .core import attach, is_masked_tensor, values
 
@@ -38,3 +39,6 @@ def apply_inplace(function, args, kwargs):
 
 def _plain(value):
     return values(value) if is_masked_tensor(value) else value
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...autograd.grad_mode import no_grad
 from ...core.device import memory_format as MemoryFormat
+from ...names.missing import missing_in
 from ..convolution import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 
@@ -42,3 +43,6 @@ def _convert(module, memory_format, kinds):
             with no_grad():
                 layer.weight.data = layer.weight.clone(memory_format=memory_format)
     return module
+
+
+__getattr__ = missing_in(__name__)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 
+from ...names.missing import missing_in
 from ...serialization._options import load as load
 from ...serialization._options import save as save
 
@@ -44,3 +45,6 @@ def patch(changes: str | dict | None = None, value=None, **settings):
     finally:
         for place, old in before.items():
             setattr(*place, old)
+
+
+__getattr__ = missing_in(__name__)

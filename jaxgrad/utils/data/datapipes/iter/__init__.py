@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .....names.missing import missing_in
 from ..datapipe import IterDataPipe as IterDataPipe
 from .callable import CollatorIterDataPipe as Collator
 from .callable import MapperIterDataPipe as Mapper
@@ -42,3 +43,5 @@ __all__ = [
     "UnBatcher",
     "Zipper",
 ]
+
+__getattr__ = missing_in(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .....names.missing import missing_in
 from ..._utils.collate import default_collate
 from ..datapipe import IterDataPipe, functional_datapipe, length_of
 from ..functions import checked, on_columns, with_result
@@ -46,3 +47,6 @@ class CollatorIterDataPipe(MapperIterDataPipe):
     def __init__(self, datapipe, conversion=None, collate_fn=None):
         function = collate_fn or conversion or default_collate
         super().__init__(datapipe, fn=function)
+
+
+__getattr__ = missing_in(__name__)

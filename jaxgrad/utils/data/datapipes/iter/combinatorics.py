@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from .....names.missing import missing_in
 from ...sampler import SequentialSampler, new_seed
 from ..datapipe import IterDataPipe, functional_datapipe, length_of
 
@@ -81,3 +82,6 @@ class ShufflerIterDataPipe(IterDataPipe):
 
     def __len__(self):
         return length_of(self, self.datapipe)
+
+
+__getattr__ = missing_in(__name__)

@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 
 from .....core.tracebacks import users_stacklevel
+from .....names.missing import missing_in
 from ..datapipe import IterDataPipe, functional_datapipe, length_of
 from ..functions import checked
 
@@ -231,3 +232,6 @@ class DemultiplexerIterDataPipe(IterDataPipe):
 
         shared = _Shared(datapipe, num_instances, buffer_size, targets)
         return [_ChildDataPipe(shared, number) for number in range(num_instances)]
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from .....names.missing import missing_in
 from ..datapipe import DataChunk, IterDataPipe, functional_datapipe, length_of
 from ..functions import checked
 
@@ -130,3 +131,6 @@ class GrouperIterDataPipe(IterDataPipe):
     def _group(self, key, elements):
         chunk = DataChunk(elements)
         return (key, chunk) if self.keep_key else chunk
+
+
+__getattr__ = missing_in(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .....names.missing import missing_in
 from ..datapipe import IterDataPipe, functional_datapipe
 from ..functions import checked, on_columns
 
@@ -28,3 +29,6 @@ class FilterIterDataPipe(IterDataPipe):
                 )
             if is_wanted:
                 yield element
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from .....names.missing import missing_in
 from ..datapipe import IterDataPipe, functional_datapipe, length_of
 
 
@@ -73,3 +74,6 @@ class ShardingFilterIterDataPipe(IterDataPipe):
         count, place = self._part
         length = length_of(self, self.source_datapipe)
         return length // count + (place < length % count)
+
+
+__getattr__ = missing_in(__name__)

@@ -6,6 +6,7 @@ import copy
 import warnings
 
 from .....core.tracebacks import users_stacklevel
+from .....names.missing import missing_in
 from ..datapipe import IterDataPipe
 
 
@@ -38,3 +39,6 @@ class IterableWrapperIterDataPipe(IterDataPipe):
 
     def __len__(self):
         return len(self.iterable)
+
+
+__getattr__ = missing_in(__name__)

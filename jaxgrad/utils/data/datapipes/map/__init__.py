@@ -7,6 +7,7 @@ import random
 import warnings
 
 from .....core.tracebacks import users_stacklevel
+from .....names.missing import missing_in
 from ...sampler import new_seed
 from ..datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
 from ..functions import checked
@@ -162,3 +163,5 @@ Batcher, Concater, Mapper = BatcherMapDataPipe, ConcaterMapDataPipe, MapperMapDa
 SequenceWrapper, Zipper = SequenceWrapperMapDataPipe, ZipperMapDataPipe
 Shuffler = ShufflerIterDataPipe
 MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
+
+__getattr__ = missing_in(__name__)
