@@ -306,6 +306,7 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range=False):
     return quantize_per_tensor(input, scale, zero_point, dtype)
 
 
+@api_boundary
 def dequantize(input):
     """Return the numbers of a quantized tensor, float32; of a list of tensors, a tuple.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from . import _methods, _products, _reductions
 from ._construction import sparse_coo_tensor
 
 
-@shows_users_frames
+@api_boundary
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix, with the rows that the sparse one has.
 
@@ -24,7 +24,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 hsmm = hspmm
 
 
-@shows_users_frames
+@api_boundary
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix as a sparse matrix.
 
@@ -37,7 +37,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     return _products.smm(input, mat)
 
 
-@shows_users_frames
+@api_boundary
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """Return `beta * input + alpha * (mat1 @ mat2)` as a sparse matrix.
 
@@ -55,7 +55,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> T
 saddmm = sspaddmm
 
 
-@shows_users_frames
+@api_boundary
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix, as `torch.mm`.
 
@@ -69,7 +69,7 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
 spmm = dsmm
 
 
-@shows_users_frames
+@api_boundary
 def _sparse_coo_tensor_with_dims_and_tensors(
     sparse_dim: int, dense_dim: int, size, indices, values, options=None
 ) -> Tensor:
@@ -85,14 +85,14 @@ def _sparse_coo_tensor_with_dims_and_tensors(
     return sparse_coo_tensor(indices, values, size, **(options or {}))
 
 
-@shows_users_frames
+@api_boundary
 def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
     """`beta * self + alpha * (sparse @ dense)`; see `jaxgrad.sparse.addmm`."""
     operator = "_coo_sparse_addmm"
     return _products.addmm(self, sparse, dense, beta=beta, alpha=alpha, operator=operator)
 
 
-@shows_users_frames
+@api_boundary
 def _sparse_sum(self, dim=None) -> Tensor:
     """The sum over dimensions; see `jaxgrad.sparse.sum`."""
     return _reductions.sum(self, dim)
