@@ -8,6 +8,7 @@ by `__torch_function__` what the results are.
 from __future__ import annotations
 
 from .. import ops
+from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape import pytree, torch_function
@@ -61,6 +62,9 @@ class Subclassing:
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented
         kwargs = kwargs or {}
+        foreign = next(filter(is_of_pytorch, (*args, *kwargs.values())), None)
+        if foreign is not None:  # PyTorch asks too, for a call with tensors of both libraries
+            raise TypeError(f"{func.__name__}() got a {type_name(foreign)}")
         with torch_function.DisableTorchFunctionSubclass():
             result = func(*args, **kwargs)
             return _of_class(result, cls, (*args, *kwargs.values()))
