@@ -8,7 +8,7 @@ import typing
 
 from ..core import device as device_module
 
-_Result = typing.TypeVar("_Result")
+_T_co = typing.TypeVar("_T_co", covariant=True)
 logger = logging.getLogger(__name__)
 
 COMPLETED = (
@@ -20,7 +20,7 @@ _COMPILING = ("jaxgrad-compiler", "jaxgrad template")
 _STEP = 0.1  # seconds between two looks for a thread that may still set the result
 
 
-class Future(typing.Generic[_Result]):
+class Future(typing.Generic[_T_co]):
     """A result that another thread, or later code, sets.
 
     devices: those of the tensors in the result, which have numbers. Raises ValueError for devices
@@ -44,7 +44,7 @@ class Future(typing.Generic[_Result]):
         """Return whether the result or an error is there."""
         return self._is_done
 
-    def set_result(self, result: _Result) -> None:
+    def set_result(self, result: typing.Any) -> None:
         """Set the result, and call the callbacks. Raises RuntimeError if it is there already."""
         self._complete(result, None)
 
@@ -67,7 +67,7 @@ class Future(typing.Generic[_Result]):
         for callback in callbacks:
             callback()
 
-    def wait(self) -> _Result:
+    def wait(self) -> _T_co:
         """Return the result once it is there, or raise the error that is set in its place.
 
         Raises RuntimeError where no other thread runs that could set it.
@@ -81,7 +81,7 @@ class Future(typing.Generic[_Result]):
                 self._condition.wait(_STEP)
         return self.value()
 
-    def value(self) -> _Result:
+    def value(self) -> _T_co:
         """Return the result, or raise the error in its place. Raises RuntimeError without both."""
         if not self._is_done:
             raise RuntimeError("Future.value(): the result is not there yet: wait() for it")

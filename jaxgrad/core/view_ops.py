@@ -87,6 +87,11 @@ def is_several(call) -> bool:
     return call.primitive.rule.returns_list
 
 
+def has_layout(call) -> bool:
+    """Whether the strides of a view are known; those of one from a user's table are not."""
+    return call.primitive.name in layouts.VIEWS
+
+
 def layout(call, numbers=None):
     """The strides of a view and its offset from its source in elements; None if no strides fit.
 

@@ -241,8 +241,7 @@ class TensorMethods:
                 "instead."
             )
         array = numbers_of(self, "numpy(force=True)" if force else "numpy()")
-        array.flags.writeable = False
-        return array
+        return tensor_data.shown(array)
 
     @api_boundary
     def __array__(self, dtype=None, copy=None):

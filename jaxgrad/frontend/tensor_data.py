@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+import weakref
 from itertools import chain
 
 import jax
@@ -132,9 +133,29 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if not ndarray.flags.writeable:
+    if not ndarray.flags.writeable and not _is_memory_of_tensors(ndarray):
         warnings.warn(NOT_WRITABLE.format("NumPy array"), UserWarning, users_stacklevel())
     return in_order_of(ndarray, finish(_array_of(ndarray, None, None)))
+
+
+# the arrays that `Tensor.numpy` has returned and that are still there, by their ids
+_shown: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+
+
+def shown(array: np.ndarray) -> np.ndarray:
+    """An array of a tensor's elements as users get it: read-only, since tensors may share it."""
+    array.flags.writeable = False
+    _shown[id(array)] = array
+    return array
+
+
+def _is_memory_of_tensors(array) -> bool:
+    """Whether an array is read-only because tensors or JAX own its memory."""
+    while isinstance(array, np.ndarray):
+        if _shown.get(id(array)) is array:
+            return True
+        array = array.base
+    return isinstance(array, memoryview)
 
 
 def in_order_of(values: np.ndarray, tensor: Tensor) -> Tensor:

@@ -178,7 +178,11 @@ class _Uninitialized:
         """Raise ValueError: there are no elements yet."""
         raise ValueError(self._unknown())
 
-    item = tolist = is_shared = numel
+    item = tolist = numel
+
+    def is_shared(self) -> bool:
+        """Raise ValueError: there is no memory yet."""
+        raise ValueError(self._unknown())
 
     def _changed(self, method, *arguments, **options):
         """The result of a method that changes dtype or device, on this tensor as an empty one; the
@@ -193,7 +197,7 @@ class _Uninitialized:
     float = functools.partialmethod(_changed, Tensor.float)
     double = functools.partialmethod(_changed, Tensor.double)
 
-    def share_memory_(self):
+    def share_memory_(self) -> Tensor:
         """Raise RuntimeError: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "

@@ -193,15 +193,22 @@ def _meet_partly(first: Tensor, second: Tensor) -> bool:
     """
     ends, strides = [], []
     for tensor in (first, second):
-        shown = tensor._aval
+        shown, place = tensor._aval, tensor._alias.place
         strides.append(strides_of(shown))
-        start = offset_of(tensor._alias.place)
+        start = offset_of(place) if _has_layout(place) else None
         if start is None or not shown.shape.numel() or not is_dense(shown.shape, strides[-1]):
             return False
         ends.append((start, start + shown.shape.numel() * shown.dtype.itemsize))
     if ends[0] == ends[1]:
         return strides[0] != strides[1]
     return ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]
+
+
+def _has_layout(step) -> bool:
+    """Whether the strides of a view and of its sources are known."""
+    while step is not None and view_ops.has_layout(step.call):
+        step = step.before
+    return step is None
 
 
 def _check_steps(step):

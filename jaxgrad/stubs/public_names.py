@@ -84,6 +84,7 @@ MODULES = (
     "jaxgrad.distributions.transforms",
     "jaxgrad.distributions.utils",
     "jaxgrad.masked",
+    "jaxgrad.nested",
     "jaxgrad.fft",
     "jaxgrad.linalg",
     "jaxgrad.signal",
