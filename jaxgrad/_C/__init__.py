@@ -183,7 +183,7 @@ _jit_set_nvfuser_enabled = _jit_set_profiling_mode
 
 
 def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
-    """Return False: `vmap` never computes the examples one by one, of which PyTorch warns."""
+    """Return False: `vmap` never computes the examples one by one, so there is no warning of it."""
     return False
 
 

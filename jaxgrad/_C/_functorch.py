@@ -59,8 +59,8 @@ def maybe_get_bdim(tensor: Tensor) -> int:
 def get_unwrapped(tensor: Tensor) -> Tensor:
     """The tensor outside of the innermost transform it depends on: all examples of an argument.
 
-    Raises RuntimeError for a tensor that no transform wraps, and under a `vmap` for one that is
-    computed, of which there is only one example.
+    Raises RuntimeError for a tensor that no transform wraps, and under a `vmap` for a computed one,
+    since `vmap` computes one example alone.
     """
     level = _wrapping_level(tensor)[1]
     if level is None:
@@ -71,7 +71,7 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
     if whole is None:
         raise RuntimeError(
             f"get_unwrapped: the tensor of shape {list(tensor.shape)} is computed for one example, "
-            "of which JAX maps the program: there is no tensor of all examples"
+            "and JAX maps the program: there is no tensor of all examples"
         )
     return whole
 

@@ -1,4 +1,4 @@
-"""The names of functions and classes in a file, of which nothing is made."""
+"""The names of functions and classes in a file, which is read without making its objects."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class load:
 
 class save:
     """How `jaxgrad.save` writes files. compute_crc32: whether entries of archives have a checksum;
-    storage_alignment: the bytes to a multiple of which storages begin.
+    storage_alignment: storages begin at a multiple of this number of bytes.
     """
 
     compute_crc32 = True

@@ -45,7 +45,7 @@ def _check_operands(name, self, other, ndim=2):
 
 
 def mm(self, mat2) -> Tensor:
-    """The product of two matrices, of which one or both are sparse."""
+    """The product of a sparse matrix and another matrix, sparse or dense."""
     if not is_sparse(self):
         return ops.t(mm(t(mat2), ops.t(self)))
     _check_operands("mm", self, mat2)

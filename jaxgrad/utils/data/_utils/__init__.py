@@ -12,5 +12,5 @@ MP_STATUS_CHECK_INTERVAL = 5.0
 
 HAS_NUMPY = True
 
-# whether Python is ending: the workers are told by the ends of their pipes
+# whether Python is ending; workers see the ends of their pipes
 python_exit_status = False

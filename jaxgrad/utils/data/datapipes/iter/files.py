@@ -11,7 +11,7 @@ from ..datapipe import IterDataPipe, functional_datapipe
 class FileListerIterDataPipe(IterDataPipe):
     """The paths of the files in folders.
 
-    root: a folder, a list of them or a pipe of them. masks: patterns of names, of which one fits.
+    root: a folder, a list of them or a pipe of them. masks: patterns; a name fits one of them.
     recursive: those in subfolders too. abspath: as absolute paths. non_deterministic: in any order,
     else sorted. length: what `len` gives, unknown if negative. Raises OSError for a folder that
     cannot be read.

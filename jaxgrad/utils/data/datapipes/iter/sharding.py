@@ -18,7 +18,7 @@ class SHARDING_PRIORITIES(enum.IntEnum):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(IterDataPipe):
-    """Every n-th element, of which the workers of a DataLoader have one part each.
+    """Every n-th element; each worker of a DataLoader has another part.
 
     >>> pipes = jaxgrad.utils.data.datapipes.iter
     >>> pipe = pipes.IterableWrapper(range(5)).sharding_filter()
