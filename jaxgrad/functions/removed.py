@@ -15,6 +15,7 @@ def removed(name: str, instead: str) -> Callable:
         )
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raise RuntimeError, as in PyTorch, which removed it: call {instead}."
     return function
 
 
