@@ -13,6 +13,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, promotion
 from ..core.named_dtypes import complex32
+from ..ops.autocast import tensors_in
 from ..tape import pytree, torch_function
 from ..tape.tensor import Tensor, abstract_value, alias_of
 from .printing import tensors
@@ -89,7 +90,7 @@ def compute(function, args, kwargs):
             f"{function.__name__}: a tensor of complex32 is no argument of a transform: convert it "
             "to torch.complex64 first"
         )
-    if not any(True for _ in _tensors((*args, *kwargs.values()))) and "dtype" not in kwargs:
+    if not any(True for _ in tensors_in((*args, *kwargs.values()))) and "dtype" not in kwargs:
         kwargs = {**kwargs, "dtype": dtypes.complex64}  # in place of a default dtype
     token = _depth.set(_depth.get() + 1)
     try:
@@ -108,16 +109,8 @@ def _is_half(name, args, kwargs):
         return False
     if name in _LIKE_ANOTHER and any(isinstance(value, Tensor) for value in values[1:]):
         return isinstance(next(v for v in values[1:] if isinstance(v, Tensor)), HalfComplex)
-    tensors = [tensor for tensor in _tensors(values) if tensor.dtype.category >= dtypes.FLOATING]
+    tensors = [tensor for tensor in tensors_in(values) if tensor.dtype.category >= dtypes.FLOATING]
     return promotion.result_type(*tensors) is complex32
-
-
-def _tensors(values):
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
 
 
 def _map(function, values):
@@ -151,12 +144,12 @@ def _call(function, args, kwargs, is_half):
     """Call a function in single precision, and round what it returns or has written."""
     name = function.__name__
     _refuse_bits(name, args, kwargs)
-    known = [*map(id, _tensors((*args, *kwargs.values())))]
+    known = [*map(id, tensors_in((*args, *kwargs.values())))]
     writes = "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
     with torch_function.DisableTorchFunctionSubclass():
         result = function(*_map(_single, args), **_map(_single, kwargs))
         if writes:
-            for target in _tensors((kwargs.get("out"), *args[:1])):
+            for target in tensors_in((kwargs.get("out"), *args[:1])):
                 _round_in_place(target)
             return result
         return _map(lambda part: _shown(part, is_half, known), result)

@@ -159,8 +159,8 @@ class ExampleScope(CaptureScope):
         return Wrapper("BatchedTensor", Batch((self.size, *value.shape), value), 0)
 
     def batch_of(self, value: Tensor):
-        """The argument of which a tensor is one example, None for another tensor, and its mapped
-        dimension.
+        """The argument and its mapped dimension, for a tensor that is an example of one; else None
+        and 0.
         """
         reference, dim, *_ = self.batches.get(id(held(value)), (None, 0))
         return (None if reference is None else reference()), dim

@@ -47,7 +47,7 @@ def converted(policy, args, kwargs):
     if casting is None or _says_dtype((*args, *kwargs.values())):
         return args, kwargs
     # products of sparse tensors keep their dtype
-    if any(map(is_sparse, _tensors((*args, *kwargs.values())))):
+    if any(map(is_sparse, tensors_in((*args, *kwargs.values())))):
         return args, kwargs
     wanted = functools.partial(_cast, dict(casting), _target(policy, casting, args, kwargs))
     return tuple(map(wanted, args)), {name: wanted(value) for name, value in kwargs.items()}
@@ -57,19 +57,20 @@ def _says_dtype(values) -> bool:
     return any(isinstance(value, dtypes.dtype) for value in values)
 
 
-def _tensors(values):
+def tensors_in(values):
+    """The tensors among values and in their lists."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
         elif isinstance(value, list | tuple):
-            yield from _tensors(value)
+            yield from tensors_in(value)
 
 
 def _target(policy, casting, args, kwargs):
     """The dtype to convert to; None means the autocast dtype, "" no conversion."""
     if policy != WIDEST:
         return None if policy == LOWER else dtypes.float32
-    tensors = _tensors((*args, *kwargs.values()))
+    tensors = tensors_in((*args, *kwargs.values()))
     return dtypes.float32 if any(tensor.dtype is dtypes.float32 for tensor in tensors) else ""
 
 

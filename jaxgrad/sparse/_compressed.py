@@ -324,17 +324,21 @@ def part(tensor: CompressedTensor, result: Tensor) -> Tensor:
     return compress(result, tensor.layout, block_of(tensor), tensor._indices_held.dtype)
 
 
+def _check_product(name, mat1, mat2):
+    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"{name}: mat1 and mat2 shapes cannot be multiplied: {list(mat1.shape)} and "
+            f"{list(mat2.shape)}"
+        )
+
+
 def sampled_addmm(input, mat1, mat2, *, beta=1, alpha=1) -> CompressedTensor:
     """`beta * input` and `alpha` times the elements of `mat1 @ mat2` at its indices."""
     if not is_compressed(input) or input.layout is not sparse_csr or input.ndim != 2:
         raise RuntimeError(
             f"sampled_addmm: Expected self to be a sparse CSR matrix, but got {name_of(input)}"
         )
-    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(
-            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied: {list(mat1.shape)} and "
-            f"{list(mat2.shape)}"
-        )
+    _check_product("sampled_addmm", mat1, mat2)
     if (mat1.shape[0], mat2.shape[1]) != tuple(input.shape):
         raise RuntimeError(
             f"sampled_addmm: self.shape {list(input.shape)} must be that of the product, "
@@ -358,11 +362,7 @@ def reduced_mm(mat1, mat2, reduce: str) -> Tensor:
         raise RuntimeError(
             f"sparse_mm_reduce: expect self to be SparseCsr, got {name_of(mat1)}, and mat2 strided"
         )
-    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(
-            f"sparse_mm_reduce: expected matrices that can be multiplied, but got shapes "
-            f"{list(mat1.shape)} and {list(mat2.shape)}"
-        )
+    _check_product("sparse_mm_reduce", mat1, mat2)
     if mat1.dtype is not mat2.dtype:
         raise RuntimeError(
             f"sparse_mm_reduce: Expected both matrices to have the same dtype, but got "

@@ -18,7 +18,17 @@ from ..core import device as devices
 from ..core.aval import Size
 from . import interception, torch_function
 from .node import AccumulateGrad
-from .tensor import Tensor, current, edge_of, held, hold, is_concrete, leaf_state, wrap
+from .tensor import (
+    PLAIN_TENSORS,
+    Tensor,
+    current,
+    edge_of,
+    held,
+    hold,
+    is_concrete,
+    leaf_state,
+    wrap,
+)
 
 # inlined: the accessors of tape/tensor.py
 
@@ -180,7 +190,7 @@ def gradient_of(tensor, gradient):
 
     gradient: what the engine computed, for a sparse tensor of the shape of its values; or None.
     """
-    if gradient is None or type(tensor) is Tensor:
+    if gradient is None or type(tensor) in PLAIN_TENSORS:
         return gradient
     shown = getattr(tensor, "_shown_gradient", None)
     return gradient if shown is None else shown(gradient)

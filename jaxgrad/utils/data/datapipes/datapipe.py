@@ -34,6 +34,20 @@ def pipes_of(graph: dict) -> list:
     return [*pipes.values()]
 
 
+class RandomOrder:
+    """The settings of a pipe whose order may be random: `_enabled` and `_seed`."""
+
+    def set_shuffle(self, shuffle: bool = True):
+        """Choose whether the order is random, and return the pipe."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int):
+        """Choose the order of the next iteration, and return the pipe."""
+        self._seed = seed
+        return self
+
+
 class _WithFunctions:
     """A pipe whose methods include the classes that `functional_datapipe` has named."""
 

@@ -6,7 +6,7 @@ import random
 
 from .....names.missing import missing_in
 from ...sampler import SequentialSampler, new_seed
-from ..datapipe import IterDataPipe, functional_datapipe, length_of
+from ..datapipe import IterDataPipe, RandomOrder, functional_datapipe, length_of
 
 
 class SamplerIterDataPipe(IterDataPipe):
@@ -30,7 +30,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(RandomOrder, IterDataPipe):
     """The elements in a random order: `pipe.shuffle()`.
 
     buffer_size: how many elements wait; each next element is one of them. unbatch_level: how many
@@ -48,16 +48,6 @@ class ShufflerIterDataPipe(IterDataPipe):
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level)
         self.buffer_size, self._enabled, self._seed = buffer_size, True, None
         self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Choose whether the order is random, and return the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int):
-        """Choose the order of the next iteration, and return the pipe."""
-        self._seed = seed
-        return self
 
     def reset(self):
         """Begin an order: that of the seed, or a new one."""

@@ -9,7 +9,7 @@ import warnings
 from .....core.tracebacks import users_stacklevel
 from .....names.missing import missing_in
 from ...sampler import new_seed
-from ..datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
+from ..datapipe import DataChunk, IterDataPipe, MapDataPipe, RandomOrder, functional_datapipe
 from ..functions import checked
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
@@ -125,7 +125,7 @@ class ZipperMapDataPipe(MapDataPipe):
         return min(map(len, self.datapipes))
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(RandomOrder, IterDataPipe):
     """The samples in a random order, as a pipe that is iterated over: `pipe.shuffle()`.
 
     indices: those of the samples, by default 0 to n - 1. The order follows from `set_seed`, or else
@@ -135,16 +135,6 @@ class ShufflerIterDataPipe(IterDataPipe):
     def __init__(self, datapipe, *, indices: list | None = None):
         self.datapipe, self._enabled, self._seed = datapipe, True, None
         self.indices = list(range(len(datapipe))) if indices is None else indices
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Choose whether the order is random, and return the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int):
-        """Choose the order of the next iteration, and return the pipe."""
-        self._seed = seed
-        return self
 
     def __iter__(self):
         places = list(self.indices)
