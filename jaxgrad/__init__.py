@@ -253,6 +253,13 @@ _LATER |= dict.fromkeys(
     ),
     "sparse._compressed_construction",
 )
+_LATER |= dict.fromkeys(
+    (
+        *("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned"),
+        *("_nested_from_padded", "_nested_view_from_buffer"),
+    ),
+    "nested._construction",
+)
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 

@@ -1,14 +1,13 @@
 """The fast path of multi-head attention, as torch.backends.mha.
 
-XLA compiles layers as they are written, so what is set here has no effect.
+XLA compiles layers as they are written. The setting says whether attention takes nested tensors, and
+whether `nn.TransformerEncoder` gives 0 at the padding.
 """
 
 from __future__ import annotations
 
 from ..names.missing import missing_in
-from ..tape.settings import flags
-
-_flags = flags("torch.backends.mha", fastpath=True)
+from ..nn.multi_head_attention import fast_path as _flags
 
 
 def get_fastpath_enabled() -> bool:
@@ -21,7 +20,7 @@ def get_fastpath_enabled() -> bool:
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Set whether transformers may take a fast path. It has no effect.
+    """Set whether transformers may take a fast path in inference.
 
     >>> jaxgrad.backends.mha.set_fastpath_enabled(True)
     """

@@ -6,6 +6,7 @@
 from ..names.missing import missing_in
 from ._construction import (
     as_nested_tensor,
+    masked_select,
     narrow,
     nested_tensor,
     nested_tensor_from_jagged,
@@ -14,6 +15,7 @@ from ._construction import (
 
 __all__ = [
     "as_nested_tensor",
+    "masked_select",
     "narrow",
     "nested_tensor",
     "nested_tensor_from_jagged",

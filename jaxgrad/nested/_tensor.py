@@ -1,4 +1,4 @@
-"""The class of nested tensors, and their functions.
+"""Nested tensors of the jagged layout, whose components differ in one extent.
 
 A `NestedTensor` is a handle on its values: the components joined along their dimension of different
 lengths. The array, the node and the `.grad` are those of the values, so the tape handles it as any
@@ -26,13 +26,18 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..frontend.array_creation import finish
 from ..frontend.tensor_data import tensor as new_tensor
-from ..late import LateModule
 from ..tape import torch_function
 from ..tape.tensor import Tensor, abstract_value, name_of_node
+from ._common import (
+    functional,
+    is_elementwise,
+    is_in_place,
+    padded_attention,
+    unsupported,
+    values_of,
+    wrapped_dim,
+)
 from ._length import Length
-
-functional = LateModule("jaxgrad.nn.functional")
-_ACTIVATIONS = "jaxgrad.nn.activation"  # its functions without a dimension are elementwise
 
 
 class NestedTensor(Tensor):
@@ -66,7 +71,7 @@ class NestedTensor(Tensor):
         gradient = Tensor.grad.fget(self)
         if gradient is None or isinstance(gradient, NestedTensor):
             return gradient
-        return nested(gradient, self._length, self._ragged, self._layout)
+        return nested(gradient, self._length, self._ragged)
 
     @grad.setter
     def grad(self, gradient):
@@ -74,7 +79,7 @@ class NestedTensor(Tensor):
             Tensor.grad.fset(self, gradient)
 
     is_nested = property(lambda self: True)
-    layout = property(lambda self: self._layout)
+    layout = property(lambda self: devices.jagged)
 
     def dim(self) -> int:
         return self.ndim
@@ -103,6 +108,15 @@ class NestedTensor(Tensor):
         """The components in a tensor of one shape, filled with `padding`."""
         return to_padded_tensor(self, padding, output_size)
 
+    def padding_mask(self) -> Tensor:
+        """Where the padded components have no elements: (components, length)."""
+        lengths = np.array(self._length.lengths)
+        return new_tensor(np.arange(self._length.largest) >= lengths[:, None])
+
+    def from_padded(self, padded: Tensor) -> NestedTensor:
+        """The nested tensor of the elements of a padded one that this tensor has too."""
+        return from_padded(padded, self._length, self._ragged)
+
 
 class _Shape(Size):
     """The shape of a nested tensor, in which one extent is a `Length`."""
@@ -115,14 +129,14 @@ class _Shape(Size):
         return length.offsets[-1] * math.prod(others)
 
 
-def nested(values: Tensor, length: Length, ragged: int, layout=devices.jagged) -> NestedTensor:
+def nested(values: Tensor, length: Length, ragged: int) -> NestedTensor:
     """A nested tensor that takes the place of its values, a tensor without other references.
 
     ragged: the dimension of different lengths, counted with that of the components.
     """
     torch_function.activate()
     values.__class__ = NestedTensor
-    values._length, values._ragged, values._layout = length, ragged, layout
+    values._length, values._ragged = length, ragged
     return values
 
 
@@ -132,35 +146,20 @@ def call(function, args, kwargs):
     special = _SPECIAL.get(name)
     if special is not None:
         return special(*args, **kwargs)
-    primitives = getattr(getattr(function, "operator", None), "overloads", None)
-    if primitives is not None and primitives.primitives[0].pointwise:
-        return _elementwise(function, args, kwargs)
-    if function.__module__ == _ACTIVATIONS and not inspect.signature(function).parameters.keys() & {
-        "dim"
-    }:
+    if is_in_place(name):
+        return _written(getattr(Tensor, name[:-1]), args, kwargs)
+    if is_elementwise(function):
         return _elementwise(function, args, kwargs)
     names = [*inspect.signature(function).parameters]
     if "dim" in names and isinstance(args[0], NestedTensor):
         return _along(function, names, args, kwargs)
-    in_place = name.endswith("_") and not name.startswith("__")
-    if in_place and hasattr(Tensor, name[:-1]):
-        return _written(getattr(Tensor, name[:-1]), args, kwargs)
-    raise NotImplementedError(
-        f"{name}: not provided for nested tensors; call it on tensor.values(), on the components "
-        "of tensor.unbind(), or on tensor.to_padded_tensor(padding)"
-    )
-
-
-def values_of(tensor: NestedTensor) -> Tensor:
-    """The joined components, as a tensor that shares the memory of the nested one."""
-    with torch_function.DisableTorchFunctionSubclass():
-        return ops.alias(tensor)
+    raise unsupported(name)
 
 
 def _like(values, tensor, ragged=None):
     with torch_function.DisableTorchFunctionSubclass():
         values = values if type(values) is Tensor else ops.alias(values)
-    return nested(values, tensor._length, ragged or tensor._ragged, tensor._layout)
+    return nested(values, tensor._length, ragged or tensor._ragged)
 
 
 def as_leaf(tensor: NestedTensor, requires_grad: bool) -> NestedTensor:
@@ -170,14 +169,11 @@ def as_leaf(tensor: NestedTensor, requires_grad: bool) -> NestedTensor:
 
 
 def _like_leaf(values, tensor):
-    return nested(values, tensor._length, tensor._ragged, tensor._layout)
+    return nested(values, tensor._length, tensor._ragged)
 
 
 def text_of(tensor: NestedTensor) -> str:
     """The printed form of a nested tensor."""
-    if tensor._layout is devices.strided:
-        parts = ",\n".join(f"  {part!r}".replace("\n", "\n  ") for part in tensor.unbind())
-        return f"nested_tensor([\n{parts}\n])"
     shape = ", ".join(map(str, tensor.shape))
     node = name_of_node(tensor)
     history = f", grad_fn=<{node}>" if node else ""
@@ -275,12 +271,7 @@ def _along(function, names, args, kwargs):
 
 
 def _wrapped(dim, model):
-    if not -model.ndim <= dim < model.ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-model.ndim}, {model.ndim - 1}],"
-            f" but got {dim})"
-        )
-    return dim % model.ndim
+    return wrapped_dim(dim, model.ndim)
 
 
 _MARK = 100_003  # an extent that no shared dimension of the marked tensor has
@@ -313,19 +304,23 @@ def _over_lengths(function, model, dims, bound):
     options = {name: value for name, value in bound.items() if value is not model} | {
         "dim": dims[0] - 1
     }
-    parts = [function(part, **options) for part in model.unbind()]
-    if isinstance(parts[0], Tensor):
-        return _together(parts, model)
-    columns = [_together(column, model) for column in zip(*parts, strict=True)]
-    return type(parts[0])(*columns) if hasattr(parts[0], "_fields") else type(parts[0])(columns)
+    components = model.unbind()
+    parts = [function(part, **options) for part in components]
+    places = function(_marked(components[0], model), **options)
+    if isinstance(places, Tensor):
+        return _together(parts, places, model)
+    columns = [
+        _together(column, place, model)
+        for column, place in zip(zip(*parts, strict=True), places, strict=True)
+    ]
+    return type(places)(*columns) if hasattr(places, "_fields") else type(places)(columns)
 
 
-def _together(parts, model):
-    """Results of components: nested if they have kept the lengths, else in one tensor."""
-    dim = model._ragged - 1
-    kept = [part.ndim > dim and part.shape[dim] for part in parts] == model._length.lengths
-    if kept and parts[0].ndim == model.ndim - 1:
-        return nested(ops.cat(parts, dim), model._length, model._ragged, model._layout)
+def _together(parts, place, model):
+    """Results of components: nested if `place` has kept the marked extent, else in one tensor."""
+    if _MARK in place.shape:
+        dim = [*place.shape].index(_MARK)
+        return nested(ops.cat(parts, dim), model._length, dim + 1)
     return ops.stack(list(parts))
 
 
@@ -340,7 +335,7 @@ def _on_values(name, space=Tensor):
             result = getattr(space, name)(input, *args, **kwargs)
         if result is input:
             return input
-        return nested(result, input._length, input._ragged, input._layout)
+        return nested(result, input._length, input._ragged)
 
     return function
 
@@ -379,13 +374,13 @@ def to_padded_tensor(input, padding, output_size=None):
     return ops.movedim(padded, 1, dim + 1)
 
 
-def _from_padded(padded, length, ragged, layout=devices.jagged):
+def from_padded(padded, length, ragged):
     """The nested tensor of the elements of a padded tensor that have these lengths."""
     front = ops.movedim(padded, ragged, 1)
     flat = front.reshape(-1, *front.shape[2:])
     places = length.component_of() * front.shape[1] + length.steps()
     values = ops.index_select(flat, 0, new_tensor(places))
-    return nested(ops.movedim(values, 0, ragged - 1), length, ragged, layout)
+    return nested(ops.movedim(values, 0, ragged - 1), length, ragged)
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
@@ -524,7 +519,7 @@ def matmul(input, other):
             "the products differ in two extents"
         )
     dim = dims[0]
-    return nested(ops.cat(parts, dim), model._length, dim + 1, model._layout)
+    return nested(ops.cat(parts, dim), model._length, dim + 1)
 
 
 def scaled_dot_product_attention(
@@ -539,18 +534,10 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention: query, key and value must be nested tensors of shape "
             "(components, heads, lengths, features): transpose(1, 2) the lengths and heads"
         )
-    rows, columns = query._length.largest, key._length.largest
-    seen = np.arange(columns) < np.array(key._length.lengths)[:, None]
-    seen = np.broadcast_to(seen[:, None, None], (len(query), 1, rows, columns))
-    if is_causal:
-        seen = seen & np.tri(rows, columns, dtype=bool)
-    # a row beyond the lengths sees something too, or its softmax has NaN
-    seen = seen | (np.arange(columns) == 0)
-    dense = (to_padded_tensor(part, 0.0) for part in (query, key, value))
-    result = functional.scaled_dot_product_attention(
-        *dense, new_tensor(seen), dropout_p, scale=scale, enable_gqa=enable_gqa
-    )
-    return _from_padded(result, query._length, 2, query._layout)
+    dense = [to_padded_tensor(part, 0.0) for part in (query, key, value)]
+    options = {"scale": scale, "enable_gqa": enable_gqa}
+    result = padded_attention(*dense, key._length.lengths, dropout_p, is_causal, **options)
+    return from_padded(result, query._length, 2)
 
 
 def item(input):
@@ -638,7 +625,7 @@ _SPECIAL = {
     for name, function in vars(sys.modules[__name__]).items()
     if getattr(function, "__module__", None) == __name__
     and (not name.startswith("_") or name.startswith("__"))
-    and name not in ("call", "values_of", "as_leaf", "text_of", "nested")
+    and name not in ("call", "as_leaf", "text_of", "nested", "from_padded")
     and not isinstance(function, type)
 }
 _SPECIAL |= {name: _on_values(name) for name in (*to_methods.CONVERSIONS, "cpu", "contiguous")}

@@ -7,6 +7,9 @@ from .. import ops
 from ..core import dtypes
 from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
+from ..late import LateModule
+from ..tape.mode import is_grad_enabled
+from ..tape.settings import flags
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import init
@@ -16,6 +19,9 @@ from .linear import Linear
 from .module import Module
 from .padding import pad
 from .parameter import new_parameter
+
+autocast_mode = LateModule("jaxgrad.amp.autocast_mode")
+fast_path = flags("torch.backends.mha", fastpath=True)
 
 
 @api_boundary
@@ -285,6 +291,11 @@ def _check_shapes(query, key, value, embed_dim, num_heads, weights):
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
 
 
+def requires_grad(*tensors: Tensor) -> bool:
+    """Whether operators on one of the tensors are recorded."""
+    return is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
 # layers
 
 
@@ -384,6 +395,10 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        if query.is_nested or key.is_nested or value.is_nested:
+            masks = key_padding_mask, attn_mask
+            self._check_nested(query, key, value, masks)
+            return self._of_nested(query, need_weights, average_attn_weights)
         is_transposed = self.batch_first and query.ndim == 3
         if is_transposed:
             # `multi_head_attention_forward` recognizes self-attention by identity
@@ -415,6 +430,51 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return result.transpose(0, 1) if is_transposed else result, weights
+
+    def _of_nested(self, query, need_weights, average_attn_weights):
+        """The attention of the components of a nested tensor to themselves, nested too."""
+        dense, is_padded = query.to_padded_tensor(0.0), query.padding_mask()
+        result, weights = self(
+            *(dense, dense, dense, is_padded),
+            need_weights=need_weights,
+            average_attn_weights=average_attn_weights,
+        )
+        if weights is not None:  # those of the padding are 0
+            rows = is_padded.unsqueeze(-1) if average_attn_weights else is_padded[:, None, :, None]
+            weights = weights.masked_fill(rows, 0.0)
+        return query.from_padded(result), weights
+
+    def _check_nested(self, query, key, value, masks):
+        """Raise AssertionError where PyTorch takes no nested tensors."""
+        weight = self.in_proj_weight
+        reasons = {
+            "torch.backends.mha.get_fastpath_enabled() was not True": (not fast_path.fastpath),
+            f"input not batched; expected query.dim() of 3 but got {query.ndim}": query.ndim != 3,
+            "non-self attention was used (query, key, and value are not the same Tensor)": not (
+                query is key is value
+            ),
+            "in_proj_weight was None": weight is None,
+            "dtypes of query and self.in_proj_weight don't match": (
+                weight is not None and query.dtype is not weight.dtype
+            ),
+            "training is enabled": self.training,
+            "self.num_heads is not even": self.num_heads % 2,
+            "batch_first was not True": not self.batch_first,
+            "self.bias_k was not None": self.bias_k is not None,
+            "add_zero_attn was enabled": self.add_zero_attn,
+            "masks beside the lengths are not supported with NestedTensor input": any(
+                mask is not None for mask in masks
+            ),
+            "autocast is enabled": autocast_mode.is_autocast_enabled(),
+            "grad is enabled and at least one of query or the input/output projection weights or "
+            "biases requires_grad": requires_grad(query, *self.parameters()),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise AssertionError(
+                    "MultiheadAttention does not support NestedTensor outside of its fast path. "
+                    f"The fast path was not hit because {reason}"
+                )
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor

@@ -10,6 +10,7 @@ from ..core import dtypes
 from ..core.device import DeviceLike
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
+from ..late import LateModule
 from ..tape.tensor import Tensor
 from . import activation as activations
 from . import functional, init
@@ -17,8 +18,10 @@ from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
-from .multi_head_attention import MultiheadAttention, additive
+from .multi_head_attention import MultiheadAttention, additive, fast_path, requires_grad
 from .normalization import LayerNorm
+
+autocast_mode = LateModule("jaxgrad.amp.autocast_mode")
 
 
 def _activation(activation):
@@ -210,8 +213,10 @@ class TransformerEncoder(Module):
     """`num_layers` deep copies of `encoder_layer`, applied in sequence, then `norm` if it is given.
 
     src: as for `TransformerEncoderLayer`; the result has its shape. mask, src_key_padding_mask,
-    is_causal: passed to every layer. enable_nested_tensor: a warning says when PyTorch would not
-    use nested tensors; it has no other effect here. mask_check: accepted, without effect.
+    is_causal: passed to every layer. enable_nested_tensor: in inference, if the padding of
+    `src_key_padding_mask` is at the ends alone, the layers give 0 there, as in PyTorch, which skips
+    the padding; a warning says which encoder_layer excludes that. mask_check: False takes for
+    granted that padding is at the ends.
 
     >>> layer = jaxgrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> encoder = jaxgrad.nn.TransformerEncoder(layer, 2)
@@ -252,9 +257,26 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         padding = additive(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
         mask = additive(mask, "mask", src.dtype)
+        is_padded = self._is_padded(src, mask, padding)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=padding, is_causal=bool(is_causal))
+        if is_padded is not None:
+            src = src.masked_fill(is_padded.unsqueeze(-1), 0.0)
         return src if self.norm is None else self.norm(src)
+
+    def _is_padded(self, src, mask, padding):
+        """Where the result is 0 since PyTorch leaves out the padding in inference, or None."""
+        if not self.use_nested_tensor or padding is None or mask is not None or src.ndim != 3:
+            return None
+        first = self.layers[0]
+        if first.training or src.is_nested or not fast_path.fastpath:
+            return None
+        if autocast_mode.is_autocast_enabled() or requires_grad(src, *first.parameters()):
+            return None
+        is_padded = padding != 0
+        if not self.mask_check:
+            return is_padded
+        return is_padded & (is_padded[:, 1:] >= is_padded[:, :-1]).all()
 
 
 class TransformerDecoder(Module):

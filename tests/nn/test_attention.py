@@ -203,3 +203,41 @@ def test_multihead_attention(torch):
         error(attend, 4, 3, words="embed_dim must be divisible by num_heads"),
         error(lambda: attend(4, 2)(x, x, x, is_causal=True), words="Need attn_mask if specifying"),
     ]
+
+
+def nested_input(torch, layout):
+    parts = torch.arange(8.0).view(2, 4) / 9, torch.arange(16.0).view(4, 4) / 7 - 1
+    return parts, torch.nested.nested_tensor(parts, layout=getattr(torch, layout))
+
+
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_attention_of_nested_tensors(layout):
+    import jaxgrad as torch
+
+    module = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval().requires_grad_(False)
+    parts, x = nested_input(torch, layout)
+    result, weights = module(x, x, x)
+    for number, (part, other) in enumerate(zip(result.unbind(), parts, strict=True)):
+        expected, seen = module(other[None], other[None], other[None])
+        assert torch.allclose(part, expected[0], atol=1e-6)
+        length = len(other)
+        assert torch.allclose(weights[number, :length, :length], seen[0], atol=1e-6)
+        assert (weights[number, length:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda module: module.train(), "training is enabled"),
+        (lambda module: module.requires_grad_(True), "grad is enabled"),
+        (lambda module: setattr(module, "batch_first", False), "batch_first was not True"),
+    ],
+)
+def test_attention_refuses_nested_tensors_in_training(change, words):
+    import jaxgrad as torch
+
+    module = torch.nn.MultiheadAttention(4, 2, batch_first=True).eval().requires_grad_(False)
+    change(module)
+    _, x = nested_input(torch, "strided")
+    with pytest.raises(AssertionError, match=f"outside of its fast path.*{words}"):
+        module(x, x, x)

@@ -145,3 +145,64 @@ def test_warnings_of_an_encoder_about_nested_tensors(torch):
 
     plain = stacked(layers[0], False)
     return [plain, *(warned(stacked, layer, True) for layer in layers)]
+
+
+def nested_encoder(**options):
+    """An encoder in inference that may leave out padding."""
+    import jaxgrad as torch
+
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    return torch.nn.TransformerEncoder(fix_weights(torch, layer), 2, **options).eval()
+
+
+ENDS = [[False, False, True], [False, True, True]]
+GAPS = [[False, True, False], [False, True, True]]
+
+
+@pytest.mark.parametrize(
+    ("mask", "options", "is_zero"),
+    [
+        (ENDS, {}, True),
+        (ENDS, {"mask_check": False}, True),
+        (GAPS, {}, False),
+        (ENDS, {"enable_nested_tensor": False}, False),
+    ],
+)
+def test_encoders_give_zero_at_the_padding(mask, options, is_zero):
+    import jaxgrad as torch
+
+    encoder, x = nested_encoder(**options), irregular(torch, 2, 3, 4)
+    is_padded = torch.tensor(mask)
+    with torch.no_grad():
+        result = encoder(x, src_key_padding_mask=is_padded)
+        compiled = torch.compile(encoder)(x, src_key_padding_mask=is_padded)
+    assert (result[is_padded] == 0).all().item() is is_zero
+    assert torch.allclose(result, compiled, atol=1e-6)
+    if mask is ENDS:
+        assert torch.allclose(result[0, :2], encoder(x[:1, :2])[0], atol=1e-6)
+    # what is recorded has no zeros, as in PyTorch
+    assert not (encoder(x, src_key_padding_mask=is_padded)[is_padded] == 0).any()
+
+
+def test_the_norm_of_an_encoder_sees_the_zeros():
+    import jaxgrad as torch
+
+    encoder = nested_encoder(norm=torch.nn.LayerNorm(4))
+    torch.nn.init.constant_(encoder.norm.bias, 3.0)
+    with torch.no_grad():
+        is_padded = torch.tensor(ENDS)
+        result = encoder(irregular(torch, 2, 3, 4), src_key_padding_mask=is_padded)
+    assert (result[is_padded] == 3).all()
+
+
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_encoders_of_nested_tensors(layout):
+    import jaxgrad as torch
+
+    encoder = nested_encoder()
+    parts = irregular(torch, 2, 4), irregular(torch, 3, 4)
+    x = torch.nested.nested_tensor(parts, layout=getattr(torch, layout))
+    with torch.no_grad():
+        result = encoder(x)
+    for part, other in zip(result.unbind(), parts, strict=True):
+        assert torch.allclose(part, encoder(other[None])[0].detach(), atol=1e-6)
