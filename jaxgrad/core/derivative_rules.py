@@ -113,6 +113,19 @@ class CallReverse(Reverse):
     def shown(self):
         return self.program.slots
 
+    @property
+    def checked(self):
+        rule = self.program.primitive.rule
+        if rule.saves is None:
+            return super().checked
+        call, names = self.program, output_names(self.program)
+        read = {call.owners[i] for i in self.saved_inputs} | {names[i] for i in self.saved_outputs}
+        ever = set().union(*[_gradient_reads(call, formula) for _, formula in rule.gradients])
+        # under a mask PyTorch too leaves out what only the other formulas read
+        left_out = (ever | _outputs_among(call, ever)) - read
+        saved = Saved(call, set(rule.saves) - left_out, set(rule.saves) - left_out)
+        return saved.inputs, saved.outputs
+
     def function(self, *arrays):
         before = takes_part.set(self.is_partial or takes_part.get())
         try:
@@ -214,7 +227,7 @@ def _gradient_reads(call, formula) -> set[str]:
 
 def _outputs_among(call, reads) -> set[str]:
     names = output_names(call)
-    if "result" in reads:
+    if "result" in reads and names.count("result") != 1:
         return set(names)
     return {name for i, name in enumerate(names) if name in reads or f"result{i}" in reads}
 

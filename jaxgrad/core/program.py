@@ -437,6 +437,11 @@ class Reverse(Program):
         """The saved inputs that get no gradient."""
         return tuple(i for i in self.saved_inputs if i not in self.wanted)
 
+    @property
+    def checked(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The inputs and outputs that PyTorch saves, whose versions `strict_versions` checks."""
+        return self.saved_inputs, self.saved_outputs
+
     @cached_property
     def recipe(self) -> tuple:
         """The parts of a recorded call, as one tuple: the saved tensors that get no gradient, a

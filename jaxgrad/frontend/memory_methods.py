@@ -639,8 +639,7 @@ class MemoryMethods:
         if source is None:
             source = self.new_empty(0)
         elif not isinstance(source, Tensor):
-            memory = source._storage
-            source = storage_tensors.memory_row(memory, self.dtype)
+            source = storage_tensors.row_of(source, self.dtype)
         if size is not None:
             offset = storage_offset + (offset_of(source) if isinstance(source, Tensor) else 0)
             source = _laid_out(source, tuple(size), stride, offset)

@@ -32,7 +32,17 @@ def row_of(storage, dtype: dtypes.dtype | None = None) -> Tensor:
     tensor([[9., 2.],
             [1., 3.]])
     """
-    return memory_row(storage._storage, dtype or storage.dtype)
+    dtype = dtype or storage.dtype
+    row, part = memory_row(storage._storage, dtype), storage._part
+    if part is None:
+        return row
+    if part.start % dtype.itemsize:
+        raise RuntimeError(
+            f"a slice of a storage from byte {part.start} on has no elements of {dtype}, of "
+            f"{dtype.itemsize} bytes: take its clone()"
+        )
+    start = part.start // dtype.itemsize
+    return detached(row[start : start + len(part) // dtype.itemsize])
 
 
 @no_grad()

@@ -48,14 +48,17 @@ class StorageBase:
     """The memory that tensors share, as elements of `dtype`. Writes reach the tensors."""
 
     dtype: dtypes.dtype
+    _part: range | None = None  # the bytes that a slice of a storage shows; None: all of them
 
     @classmethod
-    def _of(cls, memory: Storage, dtype: dtypes.dtype | None = None):
-        """The storage that shows a memory of tensors."""
+    def _of(cls, memory: Storage, dtype: dtypes.dtype | None = None, part: range | None = None):
+        """The storage that shows a memory of tensors, or a part of it."""
         storage = object.__new__(cls)
         storage._storage = memory
         if dtype is not None:
             storage.dtype = dtype
+        if part is not None:
+            storage._part = part
         return storage
 
     @property
@@ -77,7 +80,12 @@ class StorageBase:
         >>> x.untyped_storage().data_ptr() == x.data_ptr()
         True
         """
-        return self._storage.address
+        return self._storage.address + self._start
+
+    @property
+    def _start(self) -> int:
+        """The number of bytes of the memory before those of the storage."""
+        return 0 if self._part is None else self._part.start
 
     @property
     def _cdata(self) -> int:
@@ -88,7 +96,7 @@ class StorageBase:
         >>> x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata
         True
         """
-        return id(self._storage)
+        return id(self._storage if self._part is None else self)
 
     def nbytes(self) -> int:
         """Return the size in bytes.
@@ -96,6 +104,8 @@ class StorageBase:
         >>> jaxgrad.zeros(4).untyped_storage().nbytes()
         16
         """
+        if self._part is not None:
+            return len(self._part)
         shown = self._storage.aval
         return layouts.reach(shown.shape, strides_of(shown)) * shown.dtype.itemsize
 
@@ -128,7 +138,7 @@ class StorageBase:
 
     def _numbers(self) -> np.ndarray:
         self._check_data()
-        numbers = elements(self._storage).view(np.uint8)
+        numbers = elements(self._storage).view(np.uint8)[self._start :]
         return numbers[: self.size() * self.element_size()].view(self.dtype.numpy)
 
     def _check_data(self):
@@ -188,8 +198,9 @@ class StorageBase:
                 f"{source.nbytes()} bytes"
             )
         if self.nbytes():
-            row = storage_tensors.memory_row(self._storage, self._storage.aval.dtype)
-            row.copy_(storage_tensors.row_of(source, row.dtype))
+            dtype = self._storage.aval.dtype if self._part is None else dtypes.uint8
+            row = storage_tensors.row_of(self, dtype)
+            row.copy_(storage_tensors.row_of(source, dtype))
         return self
 
     def clone(self):
@@ -200,17 +211,25 @@ class StorageBase:
         >>> x.tolist()
         [1.0, 1.0]
         """
-        return type(self)._of(copy.deepcopy(self._storage), self.__dict__.get("dtype"))
+        return copy.deepcopy(self)
 
     def __copy__(self):
         return self.clone()
 
     def __deepcopy__(self, memo):
-        memory = copy.deepcopy(self._storage, memo)
+        if self._part is None:
+            memory = copy.deepcopy(self._storage, memo)
+        else:
+            memory = _of_numbers(self._numbers().copy())
         return type(self)._of(memory, self.__dict__.get("dtype"))
 
     def _resize(self, size: int):
         """Resize the memory to so many bytes."""
+        if self._part is not None:
+            raise RuntimeError(
+                f"Trying to resize storage that is not resizable: it is a part of {len(self._part)}"
+                " bytes of another storage"
+            )
         itemsize = self._storage.aval.dtype.itemsize
         if size < 0 or size % itemsize:
             raise RuntimeError(
@@ -394,7 +413,6 @@ class UntypedStorage(StorageBase):
 
     dtype = dtypes.uint8
     filename = None  # of memory that is that of a file, which none is
-    _is_part = False  # whether it is a copy of a part of a storage
 
     def __init__(self, *size, device=None, **named):
         if named.keys() - {"size"} or (size and named):
@@ -465,12 +483,13 @@ class UntypedStorage(StorageBase):
         return UntypedStorage(device=self.device)
 
     def resizable(self) -> bool:
-        """Return True: all memory can be resized.
+        """Return whether the memory can be resized: False for a slice of a storage.
 
-        >>> jaxgrad.zeros(2).untyped_storage().resizable()
-        True
+        >>> storage = jaxgrad.zeros(2).untyped_storage()
+        >>> storage.resizable(), storage[:4].resizable()
+        (True, False)
         """
-        return True
+        return self._part is None
 
     def resize_(self, size: int) -> UntypedStorage:
         """Resize the memory to so many bytes, and return the storage. New bytes are 0. A tensor for
@@ -509,23 +528,19 @@ class UntypedStorage(StorageBase):
     def __getitem__(self, index):
         place = self._place(index)
         self._check_data()
-        numbers = self._numbers()[place]
         if not isinstance(place, slice):
-            return numbers.item()
-        part = self._of(_of_numbers(numbers))
-        part._is_part = True
-        return part
+            return self._numbers()[place].item()
+        return self._of(self._storage, part=self._bytes()[place])
+
+    def _bytes(self) -> range:
+        """The places of the bytes in the memory."""
+        return range(self.nbytes()) if self._part is None else self._part
 
     def __setitem__(self, index, value):
-        if self._is_part:
-            raise RuntimeError(
-                "UntypedStorage: a slice of a storage is a copy here, to which no write is: write "
-                "to the storage itself, as in storage[2:4] = 0"
-            )
         self._row()[self._place(index)] = operator.index(value) % 256
 
     def __eq__(self, other):
-        return type(other) is type(self) and self._storage is other._storage
+        return type(other) is type(self) and self._cdata == other._cdata
 
     def __hash__(self):
         return id(self._storage)
@@ -592,7 +607,7 @@ class TypedStorage(StorageBase):
                 "Argument 'wrap_storage' must be UntypedStorage, but got "
                 f"{type(wrap_storage).__name__}"
             )
-        self.dtype, self._storage = dtype, wrap_storage._storage
+        self.dtype, self._storage, self._part = dtype, wrap_storage._storage, wrap_storage._part
 
     def _kind(self):
         return f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
@@ -617,6 +632,8 @@ class TypedStorage(StorageBase):
         >>> jaxgrad.zeros(2).storage().untyped().nbytes()
         8
         """
+        if self._part is not None:
+            return UntypedStorage._of(self._storage, part=self._part)
         return untyped(self._storage)
 
     _untyped_storage = property(untyped)
@@ -667,7 +684,7 @@ class TypedStorage(StorageBase):
         self._row()[self._place(index)] = value
 
     def __eq__(self, other):
-        return type(other) is type(self) and self._storage is other._storage
+        return type(other) is type(self) and self._cdata == other._cdata
 
     def __hash__(self):
         return id(self._storage)

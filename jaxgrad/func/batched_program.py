@@ -10,7 +10,6 @@ import itertools
 import math
 import weakref
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,22 +49,17 @@ from ..core.aval import (
     with_shape,
     with_strides,
 )
-from ..core.copy_slices import in_order
 from ..core.program import Program, bare, is_bare
 from ..core.strides import is_dense
-from ..core.view_ops import is_strided
 from ..draws.seed_effects import SeedEffect
-from ..frontend.memory_methods import as_strided, can_stride
-from ..frontend.memory_methods import offset_of as offset_in_memory
 from ..frontend.printing.wrapped import Batch, Wrapper
-from ..storage.alias import offset_of, root_of, snapshot
+from ..storage.alias import snapshot
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
 from ..tape.record import apply
 from ..tape.tensor import (
     Tensor,
     abstract_value,
-    alias_of,
     current,
     has_tangent,
     held,
@@ -75,6 +69,7 @@ from ..tape.tensor import (
     set_abstract_value,
     wrap,
 )
+from .batched_view import view_of
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -258,33 +253,11 @@ class ExampleOutput(OutputSpec):
         if isinstance(value, Tensor):
             output = ops.alias(value) if self.scope.is_outside(value) else value
             number = self.add_created(output)
-            view = self.view_of(number, output)
+            view = view_of(self.scope, number, output)
             if view is not None:
                 self.views = *self.views, view
             return "created", number
         return super().result(value)
-
-    def view_of(self, number: int, output: Tensor) -> BatchedView | None:
-        """How a result is a view of a mapped argument by strides; None if it is not."""
-        alias = alias_of(output)
-        if alias is None or alias.root is None:
-            return None
-        captured = self.scope.captured.get(id(root_of(alias)))
-        dim = None if captured is None else self.scope.mapped.dim_of(captured)
-        step, names = alias.steps, []
-        # those of complex numbers concern the last dimensions of one example and of all alike
-        while step is not None and not is_strided(step.call) and _is_of_complex(step.call):
-            names.append(step.call.primitive.name)
-            step = step.before
-        start = offset_of(step)
-        is_plain = all(is_strided(call) for call, _ in in_order(step))
-        if dim is None or start is None or not is_plain:
-            return None
-        example = self.scope.batches[id(captured.tracer)][2]
-        shown = example if step is None else step.call.outputs[0]
-        offset, strides = start // shown.dtype.itemsize, strides_of(shown)
-        names = tuple(reversed(names))
-        return BatchedView(number, captured.number, dim, shown.shape, strides, offset, names)
 
     @cached_property
     def only(self):
@@ -295,41 +268,6 @@ class ExampleOutput(OutputSpec):
             shown = view.of(run.tensors[view.source], run.created[view.number])
             run.created[view.number] = shown
         return super().result_of(run)
-
-
-def _is_of_complex(call) -> bool:
-    """Whether a call without other arguments makes a view of or as complex numbers."""
-    is_alone = len(call.structure) == 1
-    return is_alone and (call.inputs[0].dtype.is_complex or call.outputs[0].dtype.is_complex)
-
-
-class BatchedView(NamedTuple):
-    """A result that is a view of an argument: its number among the created tensors, that of the
-    argument among the captured ones, whose dimension `dim` is mapped; the shape, the strides and
-    the offset of one example, and the names of view operators that follow.
-    """
-
-    number: int
-    source: int
-    dim: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    names: tuple[str, ...]
-
-    def of(self, argument: Tensor, computed: Tensor) -> Tensor:
-        """The result as a view of the argument of a call, or as computed where the strides do not
-        lead to it from what the argument shows.
-        """
-        shape = argument.shape[self.dim], *self.shape
-        strides = argument.stride(self.dim), *self.strides
-        offset = offset_in_memory(argument) + self.offset
-        if not can_stride(argument, shape, strides, offset):
-            return computed
-        view = as_strided(argument, shape, strides, offset)
-        for name in self.names:
-            view = getattr(ops, name)(view)
-        return view
 
 
 class BatchedCall(Program):

@@ -31,8 +31,8 @@ RANGE = (
 def empty_strided(size, stride, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return a tensor of unspecified values with the given strides; the values are zeros.
 
-    size, stride: lists of ints of one length; strides count elements. Options as for `zeros`. With
-    strides that leave gaps or overlap the result is a view of a larger or smaller tensor.
+    size, stride: lists of ints of one length; strides count elements. Options as for `zeros`. The
+    memory of the result is larger where the strides leave gaps, and smaller where they overlap.
 
     Raises RuntimeError for lists of different lengths and a negative stride.
 
@@ -52,7 +52,7 @@ def empty_strided(size, stride, **options: Unpack[FactoryOptions]) -> Tensor:
     requires_grad = options.pop("requires_grad", False)
     reach = 1 + sum((extent - 1) * step for extent, step in zip(shape, stride, strict=True))
     whole = zeros(reach if math.prod(shape) else 0, **options)
-    return whole.as_strided(shape, tuple(stride)).requires_grad_(requires_grad)
+    return whole.as_strided(shape, tuple(stride)).detach().requires_grad_(requires_grad)
 
 
 def _is_dense(shape, stride):

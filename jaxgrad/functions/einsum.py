@@ -58,7 +58,7 @@ def einsum(*args) -> Tensor:
         needed = set(plan.output).union(*(indices for _, indices in terms))
         terms.append(_product(pair, needed, plan.output))
     result, indices = terms[0]
-    if plan.order and indices == plan.output:
+    if indices == plan.output and (plan.order or plan.is_summed):
         return result
     return result.permute([indices.index(i) for i in plan.output])
 
@@ -84,6 +84,9 @@ class Plan:
             [i for i in dict.fromkeys(indices) if i in self.output or _is_shared(i, n, counts)]
             for n, indices in enumerate(self.indices)
         ]
+        self.is_summed = len(shapes) == 1 and set(self.indices[0]) != set(self.output)
+        if self.is_summed:
+            self.kept = [self.output]  # in its order, so that the sum is the result and no view
         self.order = _order([frozenset(kept) for kept in self.kept], self.output, self.extents)
 
 
@@ -364,7 +367,7 @@ def _prepared(tensor, indices, kept, plan):
     if wide:
         tensor = tensor.squeeze(tuple(wide))
         indices = [i for n, i in enumerate(indices) if n not in wide]
-    return _summed(tensor, indices, kept)
+    return (_summed_in_order if plan.is_summed else _summed)(tensor, indices, kept)
 
 
 def _product(pair, needed, order):
@@ -410,6 +413,13 @@ def _summed(tensor, indices, kept):
     """A tensor summed over the indices that are not kept, and the others."""
     dims = tuple(n for n, i in enumerate(indices) if i not in kept)
     return (tensor.sum(dims) if dims else tensor), tuple(i for i in indices if i in kept)
+
+
+def _summed_in_order(tensor, indices, output):
+    """A lone operand summed over the indices that the output lacks, in the order of the output."""
+    order = (*output, *[i for i in indices if i not in output])
+    tensor = _permuted(tensor, indices, order)
+    return tensor.sum(tuple(range(len(output), len(order)))), output
 
 
 def _grouped(tensor, indices, groups, extents):

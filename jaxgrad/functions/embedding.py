@@ -67,5 +67,9 @@ def _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx):
         rows = rows * per_sample_weights[:, None]
     count = result.shape[0]
     # index `count` stands for lookups that are in no bag
-    sums = result.new_zeros(count + 1, result.shape[1]).index_add(0, bags, rows)[:count]
+    sums = (
+        result.new_zeros(count + 1, result.shape[1])
+        .index_add(0, bags, rows)
+        .narrow_copy(0, 0, count)
+    )
     return sums / sizes.clamp(min=1)[:, None] if mode == 1 else sums

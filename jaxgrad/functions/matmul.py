@@ -107,8 +107,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     """
     count = max(input.ndim, other.ndim)
     first, second = ((1,) * (count - x.ndim) + tuple(x.shape) for x in (input, other))
-    left = input.reshape([extent for n in first for extent in (n, 1)])
-    right = other.reshape([extent for n in second for extent in (1, n)])
+    left = ops._unsafe_view(input, [extent for n in first for extent in (n, 1)])
+    right = ops._unsafe_view(other, [extent for n in second for extent in (1, n)])
     shape = [n * m for n, m in zip(first, second, strict=True)]
     return ops._unsafe_view(left * right, shape)
 

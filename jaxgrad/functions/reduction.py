@@ -97,7 +97,10 @@ def _quantile(name, input, q, dim, keepdim, interpolation):
     if interpolation in ("linear", "midpoint"):
         between = ranks - below if interpolation == "linear" else factories.full_like(ranks, 0.5)
         values = values.lerp(ordered.gather(-1, ops.ceil(ranks).to(dtypes.int64)), between)
-    return values.squeeze(-1) if not q.ndim else values.movedim(-1, 0)
+    # in place, since the result is no view in PyTorch
+    return (
+        values.squeeze_(-1) if not q.ndim else values.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+    )
 
 
 def _single(value):

@@ -87,8 +87,9 @@ def stft(
     frames = signal.unfold(-1, n_fft, hop_length)
     weights = _weights(window, win_length, n_fft, signal)
     frames = frames if weights is None else frames * weights
-    transformed = _transforms(frames, normalized, onesided).transpose(1, 2)
-    transformed = transformed.squeeze(0) if input.ndim == 1 else transformed
+    # in place, since the result is no view in PyTorch
+    transformed = _transforms(frames, normalized, onesided).transpose_(1, 2)
+    transformed = transformed.squeeze_(0) if input.ndim == 1 else transformed
     wants_complex = is_complex if return_complex is None else return_complex
     return transformed if wants_complex else ops.view_as_real(transformed)
 

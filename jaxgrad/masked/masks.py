@@ -81,7 +81,9 @@ def input_mask(input: Tensor, mask: Tensor) -> Tensor:
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
             f"input): {list(mask.shape)} for {list(input.shape)}"
         )
-    return mask.to(dtypes.bool).broadcast_to(input.shape)
+    mask = mask.to(dtypes.bool)
+    # as in PyTorch a copy, which later writes to the mask do not change
+    return mask if mask.shape == input.shape else mask.clone().broadcast_to(input.shape)
 
 
 def combined(name: str, input: Tensor, mask: Tensor | None) -> Tensor:

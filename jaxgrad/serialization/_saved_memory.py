@@ -88,10 +88,10 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
 
 def memory_of_storage(storage) -> SavedMemory:
     """The memory of a storage."""
-    shared = storage._storage
+    shared = (storage if storage._part is None else storage.clone())._storage
     with handle_lock.lock:
         settle(shared)
-        return SavedMemory(id(shared), value_of(shared.array), shared.aval)
+        return SavedMemory(storage._cdata, value_of(shared.array), shared.aval)
 
 
 def _flags(place) -> tuple[bool, bool] | None:

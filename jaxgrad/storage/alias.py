@@ -219,7 +219,9 @@ def _bytes_before(step):
 
 def watch(call):
     """Make the results of a view operator's call share memory with its input."""
-    if view_ops.is_view(call) and call.attach is None:
+    if "parts" in call.primitive.rule.tags:
+        call.attach = _attach_parts(call)
+    elif view_ops.is_view(call) and call.attach is None:
         several = _attach_several if view_ops.is_several(call) else _attach_one
         if not view_ops.is_detached(call):
             call.attach = several(view_ops.alone(call))
@@ -229,16 +231,13 @@ def watch(call):
 
 
 def _attach_one(call):
-    is_complex = call.primitive.name == "view_as_complex"
+    is_wider = call.outputs[0].dtype.itemsize > call.inputs[0].dtype.itemsize
 
     def attach(leaves, results):
         source, (view,) = leaves[0], results
         alias = source._alias or begin(source)
-        if is_complex and (_bytes_before(alias.place) or 0) % call.outputs[0].dtype.itemsize:
-            raise RuntimeError(
-                "Tensor must have a storage_offset divisible by 2: view_as_complex got one of "
-                f"shape {list(source.shape)} that begins inside of a number; take its clone()"
-            )
+        if is_wider:
+            _check_alignment(call, alias.place)
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
         how = alias.creation
@@ -251,6 +250,23 @@ def _attach_one(call):
             view._node = INFERENCE_TENSOR
 
     return attach
+
+
+def _check_alignment(call, place):
+    """Raise RuntimeError for a view as wider elements that begins inside of one of them."""
+    old, new = call.inputs[0].dtype, call.outputs[0].dtype
+    offset, ratio = (_bytes_before(place) or 0) // old.itemsize, new.itemsize // old.itemsize
+    if not offset % ratio:
+        return
+    if call.primitive.name == "view_as_complex":
+        raise RuntimeError(
+            "Tensor must have a storage_offset divisible by 2: view_as_complex got one of shape "
+            f"{list(call.inputs[0].shape)} at the offset {offset}; take its clone()"
+        )
+    raise RuntimeError(
+        f"self.storage_offset() must be divisible by {ratio} to view {old.scalar_type} as "
+        f"{new.scalar_type} (different element sizes), but got {offset}: take its clone()"
+    )
 
 
 def _attach_several(call):
@@ -271,6 +287,21 @@ def _attach_several(call):
             view._counter = source._counter
             if source._node is INFERENCE_TENSOR:
                 view._node = INFERENCE_TENSOR
+
+    return attach
+
+
+def _attach_parts(call):
+    """Attach tensors that show parts of a memory, each with a history and a version of its own."""
+    pieces = [view_ops.piece(call, call.outputs, i) for i in range(len(call.outputs))]
+
+    def attach(leaves, results):
+        source = leaves[0]
+        alias = source._alias or begin(source)
+        for tensor, (piece, numbers) in zip(results, pieces, strict=True):
+            held = None if tensor._leaf is None else tensor._leaf.tangents
+            tensor._alias = Alias(alias.storage, ViewStep(piece, numbers, alias.place))
+            tensor._alias.tangents = held
 
     return attach
 
@@ -355,10 +386,13 @@ def _detach(leaves, results):
 
 def _attach_detached(call):
     """Attach a view that leaves the graph and has another array than its source."""
+    is_wider = call.outputs[0].dtype.itemsize > call.inputs[0].dtype.itemsize
 
     def attach(leaves, results):
         (source,), (tensor,) = leaves, results
         with handle_lock.lock:
+            if is_wider:
+                _check_alignment(call, None if source._alias is None else source._alias.place)
             place_detached(tensor, source, [(call, ())])
             tensor._alias.seen -= 1  # another thread may have written since the array was computed
 

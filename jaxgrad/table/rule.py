@@ -21,7 +21,7 @@ from .source import Collection, Scalar
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
 HELP_KEYS = ("doc", "arguments", "example")
-OWN_KEYS = (*HELP_KEYS, "alias", "tags", "protocol", "forward", "write", "node", FLAGS_KEY)
+OWN_KEYS = (*HELP_KEYS, "alias", "tags", "protocol", "forward", "write", "node", "saves", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
@@ -43,6 +43,7 @@ class Rule:
     `gradients`: pairs of input names and their formula; `tangents`: the formula of each output;
     `places`: line and column of the formula of each input and output, and of `name`; `node`: the
     name of its autograd node; `has_no_formulas`: whether the entry says nothing about derivatives;
+    `saves`: what PyTorch saves for its backward pass, None where that is what the formulas read;
     `tags`: what the table says besides of its operator.
     """
 
@@ -58,6 +59,7 @@ class Rule:
     write: Formula | None = None
     node: str = ""
     has_no_formulas: bool = False
+    saves: tuple[str, ...] | None = None
     tags: frozenset[str] = frozenset()
 
     @cached_property
@@ -167,6 +169,7 @@ class RuleBuilder:
         if not any(flags):
             gradients = self.without_formulas([*gradients, *tangents.items()])
         places, node = self.places({**inputs, **outputs}), self.read_node(any(flags))
+        saves = self.read_saves()
         return Rule(
             self.schema,
             forward,
@@ -180,6 +183,7 @@ class RuleBuilder:
             write,
             node,
             has_no_formulas,
+            saves,
             self.tags,
         )
 
@@ -352,6 +356,19 @@ class RuleBuilder:
         elif name == default:
             self.mistake(place, f"`node: {name}` is the default", "remove the line")
         return name
+
+    def read_saves(self):
+        """The names under `saves:`, none for `nothing`; None without the key."""
+        if "saves" not in self.values:
+            return None
+        scalar = self.values["saves"]
+        text = getattr(scalar, "text", "").strip()
+        names = () if text == "nothing" else tuple(name.strip() for name in text.split(","))
+        known = (*self.schema.tensors, *self.outputs)
+        for name in (name for name in names if name not in known):
+            cure = mean(name, frozenset(known), "name tensors and outputs, or write `nothing`")
+            self.mistake(scalar.place(), f"{shown(name)} is no tensor that can be saved", cure)
+        return names
 
     def read_gradients(self, keys):
         outputs = self.output_values()

@@ -28,13 +28,15 @@ def data_of(rule: Rule) -> list:
         _value_data(rule.write),
         rule.node,
         rule.has_no_formulas,
+        None if rule.saves is None else [*rule.saves],
         sorted(rule.tags),
     ]
 
 
 def rule_of(data: list, path: str) -> Rule:
     """The rule of some data, of the table in the file `path`."""
-    schema, forward, gradients, tangents, flags, line, outputs, places, write, *others, tags = data
+    schema, forward, gradients, tangents, flags, line, outputs, places, *others = data
+    write, node, has_no_formulas, saves, tags = others
     name, overload, arguments, returns, text = schema
     schema = Schema(
         name,
@@ -54,7 +56,9 @@ def rule_of(data: list, path: str) -> Rule:
         tuple(outputs),
         {name: tuple(place) for name, place in places.items()},
         _value(write, path),
-        *others,
+        node,
+        has_no_formulas,
+        None if saves is None else tuple(saves),
         frozenset(tags),
     )
 

@@ -28,7 +28,10 @@ EXCLUSIVE = (
     ),
 )
 TAGS = frozenset(
-    ("float8", "foreach", "may_copy", "no_method", "number_first", "old_form", *chain(*EXCLUSIVE))
+    (
+        *("float8", "foreach", "may_copy", "no_method", "number_first", "old_form", "parts"),
+        *chain(*EXCLUSIVE),
+    )
 )
 
 # Python's special methods that have a reflected form and one that writes in place, and the others

@@ -248,23 +248,29 @@ def _extend(program):
 
 def _attach(program):
     """Make the callback that gives results their tangents; views find them in their root."""
+    is_view = program.attach is not None and not _is_of_parts(program)
 
     def attach(leaves, results):
-        shares = program.attach is not None
-        if shares:
+        is_followed = current_mode.get() < INFERENCE and enabled.get()
+        if is_followed and not is_view:
+            _move(program, leaves, results)
+        if program.attach is not None:
             program.attach(leaves, results)
             for result in results:
                 mark(result)
-        if current_mode.get() >= INFERENCE or not enabled.get():
+        if not is_followed:
             return
-        if not shares:
-            _move(program, leaves, results)
         for result in results:
             if isinstance(result._node, ProgramNode):
                 _keep(result._node, leaves, results)
                 break
 
     return attach
+
+
+def _is_of_parts(program):
+    """Whether the results show parts of a memory and have tangents of their own."""
+    return isinstance(program, Call) and "parts" in program.primitive.rule.tags
 
 
 def _move(program, leaves, results):

@@ -111,13 +111,15 @@ class CheckedNode(ProgramNode):
     def __init__(self, reverse, saved, edges, output_count, leaves):
         self.checks = Checks()
         super().__init__(reverse, saved, edges, output_count)
-        for position in reverse.saved_inputs:
+        inputs, _ = reverse.checked
+        for position in inputs:
             leaf = leaves[position]
             if hasattr(leaf, "_counter"):
                 self.checks.note(leaf, source_of(leaf), leaf._nr, position)
 
     def note_results(self, tensors):
-        for position in self.reverse.saved_outputs:
+        _, outputs = self.reverse.checked
+        for position in outputs:
             self.checks.note(tensors[position], self.name(), position)
 
     def written(self, value, target):
@@ -133,7 +135,7 @@ class CheckedNode(ProgramNode):
 
     @property
     def saved(self):
-        if self.kept is not FREED and len(self.kept):
+        if self.kept is not FREED and (len(self.kept) or self.checks.noted):
             self.checks.check(self.name())
         return self.kept
 

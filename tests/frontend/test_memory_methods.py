@@ -132,3 +132,31 @@ def test_capsules_of_dlpack_are_read_once():
     assert torch.from_dlpack(capsule).tolist() == [0, 1, 2]
     with pytest.raises(RuntimeError, match="consumed only once"):
         torch.from_dlpack(capsule)
+
+
+@pytest.mark.parametrize(
+    ("view", "offset"),
+    [
+        (lambda: torch.arange(12.0)[1:3].view(torch.float64), 1),
+        (lambda: torch.arange(12.0).reshape(3, 4)[:, 1:3].view(torch.complex64), 1),
+        (lambda: torch.zeros(9, dtype=torch.uint8)[3:5].view(torch.int16), 3),
+    ],
+)
+def test_a_view_as_wider_elements_begins_at_one_of_them(view, offset):
+    message = rf"storage_offset\(\) must be divisible by 2 to view .* but got {offset}"
+    with pytest.raises(RuntimeError, match=message):
+        view()
+
+
+def test_results_that_are_no_views():
+    x = torch.arange(6.0).reshape(2, 3)
+    results = {
+        "quantile": torch.quantile(x, 0.5, 1),
+        "several quantiles": torch.nanquantile(x, torch.tensor([0.25, 0.5]), 1),
+        "einsum": torch.einsum("ij->", x),
+        "empty_strided": torch.empty_strided((2, 2), (3, 1)),
+        "stft": torch.stft(x.flatten(), 4, window=torch.ones(4), return_complex=True),
+    }
+    assert not [name for name, result in results.items() if result._is_view()]
+    assert torch.einsum("ij->ji", x)._is_view()
+    assert torch.einsum("ijk->kj", x[None]).stride() == (2, 1)

@@ -1,5 +1,7 @@
 """Storages: the memory of tensors as scripts look at it."""
 
+import copy
+
 import numpy as np
 import pytest
 from helpers.as_torch import as_torch
@@ -120,7 +122,8 @@ def test_writes_through_storages():
         (lambda s: s.copy_(jaxgrad.FloatStorage(3)), RuntimeError, "size does not match"),
         (lambda s: s.untyped().resize_(3), RuntimeError, "multiple of 4 bytes"),
         (lambda s: s.share_memory_(), RuntimeError, "processes cannot share it"),
-        (lambda s: s.untyped()[:2].fill_(0), RuntimeError, "a slice of a storage is a copy"),
+        (lambda s: s.untyped()[:2].resize_(3), RuntimeError, "storage that is not resizable"),
+        (lambda s: jaxgrad.zeros(0).set_(s.untyped()[3:]), RuntimeError, "has no elements of"),
         (lambda s: type(s).from_buffer(b"abc", "big", dtype=s.dtype), ValueError, "multiple of"),
         (lambda s: type(s).from_buffer(b"abcd", "x", dtype=s.dtype), ValueError, "byte_order"),
     ],
@@ -130,6 +133,40 @@ def test_refused_uses_of_storages(call, error, message):
     with pytest.raises(error, match=message):
         call(storage)
     assert storage.tolist() == [1, 2]
+
+
+def test_a_slice_of_a_storage_shares_its_memory():
+    x = jaxgrad.arange(6.0)
+    storage = x.untyped_storage()
+    part = storage[8:16]
+    assert part.nbytes() == 8 and part.data_ptr() - storage.data_ptr() == 8
+    assert part != storage and not part.resizable()
+    part[2:4].fill_(0)
+    part[3] = 64
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]  # whose bytes these were
+    typed = jaxgrad.TypedStorage(wrap_storage=part, dtype=jaxgrad.float32)
+    typed[1] = 7
+    assert x.tolist() == [0, 1, 2, 7, 4, 5]
+    shown = jaxgrad.zeros(0).set_(part)
+    shown.mul_(2)
+    assert x.tolist() == [0, 1, 4, 14, 4, 5]
+    x.zero_()
+    assert part.tolist() == [0] * 8
+    copied = copy.deepcopy(part)
+    copied[0] = 1
+    assert part[0] == 0 and copied.resizable()
+    part.copy_(jaxgrad.ones(2).untyped_storage())
+    assert x.tolist() == [0, 0, 1, 1, 0, 0]
+    part.byteswap(jaxgrad.float32)
+    part.byteswap(jaxgrad.float32)
+    assert shown.tolist() == [1, 1]
+
+
+def test_a_slice_of_a_storage_in_a_file(tmp_path):
+    storage = jaxgrad.arange(6, dtype=jaxgrad.uint8).untyped_storage()
+    jaxgrad.save([storage[1:3], storage], tmp_path / "file.pt")
+    part, whole = jaxgrad.load(tmp_path / "file.pt")
+    assert part.tolist() == [1, 2] and whole.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_storages_have_no_numbers_in_a_trace():

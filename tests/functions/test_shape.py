@@ -97,15 +97,39 @@ def test_meshgrid_warns_without_indexing():
         jaxgrad.meshgrid(jaxgrad.arange(2), indexing="xy")
 
 
-def test_pieces_are_views_and_unsafe_pieces_are_none():
+def test_pieces_are_views_and_unsafe_pieces_share_memory_alone():
     x = jaxgrad.zeros(4)
     for split in (jaxgrad.tensor_split, jaxgrad.hsplit):
         split(x, 2)[1].fill_(5)
         assert x.tolist() == [0, 0, 5, 5]
         x.zero_()
     for pieces in (ops.unsafe_split(x, 2), jaxgrad.unsafe_chunk(x, 2)):
+        version = x._version
         pieces[1].fill_(5)
-        assert x.tolist() == [0] * 4
+        assert x.tolist() == [0, 0, 5, 5] and not pieces[1]._is_view()
+        assert (x._version, pieces[0]._version, pieces[1]._version) == (version, 0, 1)
+        x.zero_()
+        assert pieces[1].tolist() == [0, 0]
+
+
+def test_derivatives_of_unsafe_pieces():
+    x = jaxgrad.arange(12.0).reshape(3, 4).requires_grad_()
+    left, right = jaxgrad.unsafe_chunk(x, 2, 1)
+    right.mul_(2)  # no view of a leaf
+    assert x[1].tolist() == [4, 5, 12, 14]
+    (left.sum() + (right**2).sum()).backward()
+    assert x.grad.tolist() == [[1, 1, 16, 24], [1, 1, 48, 56], [1, 1, 80, 88]]  # as in PyTorch
+
+    def function(x):
+        first, second = x.unsafe_split(2)
+        first.add_(1)
+        return x.sum() + (second**2).sum()
+
+    x = jaxgrad.tensor([1.0, 2.0, 3.0])
+    for run in (function, jaxgrad.jit(function)):
+        assert run(x.clone()).item() == 17
+    _, tangent = jaxgrad.func.jvp(lambda x: x.unsafe_split(2)[1] ** 2, (x,), (x,))
+    assert tangent.tolist() == [18]
 
 
 def test_counts_are_traced_where_the_size_is_given():
