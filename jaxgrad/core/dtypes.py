@@ -48,6 +48,16 @@ class dtype:
     def is_signed(self):
         return self.numpy.kind not in "ub" and self.name != "float8_e8m0fnu"
 
+    @property
+    def abbr(self):
+        """The short name: a letter and the number of bits.
+
+        >>> jaxgrad.float32.abbr, jaxgrad.bfloat16.abbr, jaxgrad.bool.abbr
+        ('f32', 'bf16', 'b8')
+        """
+        kind = self.name.rstrip("0123456789").partition("8_")[0]
+        return _LETTERS.get(kind, kind) + self.name.removeprefix(kind).replace("_", "")
+
     def to_real(self):
         """The dtype of the real part; a real dtype itself.
 
@@ -78,6 +88,8 @@ class dtype:
     def __repr__(self):
         return f"torch.{self.name}"
 
+
+_LETTERS = {"bool": "b8", "uint": "u", "int": "i", "bfloat": "bf", "float": "f", "complex": "c"}
 
 _FROM_NUMPY: dict = {}
 _BY_NAME: dict[str, dtype] = {}

@@ -160,6 +160,60 @@ class LegacyMethods:
             "send the values instead"
         )
 
+    def xpu(self, device=None, *, non_blocking: bool = False, memory_format=None) -> Tensor:
+        """Raise RuntimeError: JAX has no such device."""
+        return self.to("xpu")
+
+    def mtia(self, device=None, *, non_blocking: bool = False, memory_format=None) -> Tensor:
+        """Raise RuntimeError: JAX has no such device."""
+        return self.to("mtia")
+
+    def ipu(self, device=None, *, non_blocking: bool = False, memory_format=None) -> Tensor:
+        """Raise RuntimeError: JAX has no such device."""
+        return self.to("ipu")
+
+    @api_boundary
+    def dequantize(self) -> Tensor:
+        """Return the numbers in float32; a quantized tensor has those that its integers stand for.
+
+        >>> jaxgrad.tensor([1, 2]).dequantize()
+        tensor([1., 2.])
+        """
+        return self.float()
+
+    @api_boundary
+    def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
+        """Return what a module that loads `other` from a state dict has in the place of this
+        tensor: this tensor with those numbers, or with `assign` `other` itself, both detached.
+
+        >>> jaxgrad.zeros(2).module_load(jaxgrad.ones(2))
+        tensor([1., 1.])
+        """
+        return other.detach() if assign else self.copy_(other).detach()
+
+    def const_data_ptr(self) -> int:
+        """Return `data_ptr()`.
+
+        >>> x = jaxgrad.ones(2)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+        """
+        return self.data_ptr()
+
+    # Python 2 had these special methods
+
+    def __long__(self) -> int:
+        return int(self)
+
+    def __nonzero__(self) -> bool:
+        return bool(self)
+
+    def __div__(self, other) -> Tensor:
+        return self / other
+
+    def __idiv__(self, other) -> Tensor:
+        return self.div_(other)
+
     def is_distributed(self) -> bool:
         """Return False: no tensor is distributed in PyTorch's sense.
 
@@ -167,6 +221,32 @@ class LegacyMethods:
         False
         """
         return False
+
+
+def _of_others(name: str, kind: str):
+    """A method that tensors of another kind have: it raises NotImplementedError."""
+
+    def method(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it is for "
+            f"{kind} tensors, and this is a tensor of shape {list(self.shape)} that is none"
+        )
+
+    method.__name__ = name
+    return method
+
+
+_OTHERS = {
+    "quantized": (
+        *("int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_axis"),
+        *("q_per_channel_scales", "q_per_channel_zero_points"),
+    ),
+    "nested": ("to_padded_tensor",),
+    "sparse": ("resize_as_sparse_", "sparse_resize_", "sparse_resize_and_clear_"),
+}
+for _kind, _names in _OTHERS.items():
+    for _name in _names:
+        setattr(LegacyMethods, _name, _of_others(_name, _kind))
 
 
 def _apply(name, target, others, function):

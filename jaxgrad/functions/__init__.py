@@ -15,10 +15,16 @@ from ..tape.tensor import Tensor
 
 # the functions of `jaxgrad` by module
 FUNCTIONS = {
-    "activation": "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_",
+    "activation": (
+        "_safe_softmax "
+        "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
+    ),
     "combinations": "cartesian_prod combinations",
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
-    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
+    "convolution": (
+        "_convolution _convolution_mode conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+        "conv_transpose3d"
+    ),
     "creation": (
         "empty_permuted empty_strided from_file frombuffer range scalar_tensor tril_indices "
         "triu_indices"
@@ -33,23 +39,27 @@ FUNCTIONS = {
     "embedding": "embedding_bag",
     "grid_sampling": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
     "histogram": "bincount histogramdd",
-    "indexing": "argwhere index_put index_put_ unravel_index",
+    "indexing": (
+        "_index_put_impl_ _unsafe_index _unsafe_index_put _unsafe_masked_index "
+        "_unsafe_masked_index_put_accumulate argwhere index_put index_put_ unravel_index"
+    ),
     "inspection": (
         "allclose equal get_device is_distributed is_neg is_nonzero is_same_size is_signed typename"
     ),
-    "linalg_solve": "lu",
+    "linalg_solve": "_lu_with_info lu",
     "linalg_spectral": "lobpcg logdet matrix_power",
     "loss": (
         "_ctc_loss _cudnn_ctc_loss cosine_embedding_loss ctc_loss hinge_embedding_loss "
         "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
     ),
     "low_rank": "pca_lowrank svd_lowrank",
-    "matmul": "bilinear chain_matmul inner kron tensordot",
+    "matmul": "_addmm_activation _int_mm bilinear chain_matmul inner kron tensordot",
     "memory": "as_strided_ detach_ resize_as_",
     "norm": "frobenius_norm native_norm norm norm_except_dim nuclear_norm",
     "normalization": (
-        "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
-        "miopen_batch_norm native_batch_norm rms_norm"
+        "_native_batch_norm_legit _native_batch_norm_legit_no_training _weight_norm batch_norm "
+        "cudnn_batch_norm group_norm instance_norm layer_norm miopen_batch_norm native_batch_norm "
+        "rms_norm"
     ),
     "pointwise": "float_power where",
     "polynomial": "vander",
@@ -60,7 +70,8 @@ FUNCTIONS = {
     "quantization": (
         "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
         "_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor dequantize "
-        "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic"
+        "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+        "q_zero_point quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic"
     ),
     "random": (
         "_dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad bernoulli "
@@ -71,11 +82,12 @@ FUNCTIONS = {
         "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
     "reduction": (
-        "_segment_reduce cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz"
+        "_aminmax _is_all_true _is_any_true _logcumsumexp _segment_reduce cumulative_trapezoid "
+        "diff nanmean nanquantile quantile trapezoid trapz"
     ),
     "removed": "lstsq matrix_rank solve",
     "shape": (
-        "adjoint atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes "
+        "_chunk_cat adjoint atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes "
         "broadcast_tensors column_stack diagflat dsplit dstack fliplr flipud hsplit meshgrid "
         "repeat_interleave tensor_split unsafe_chunk vsplit"
     ),
@@ -114,7 +126,11 @@ OPERATORS = (
     "masked_select squeeze_ transpose_ unsqueeze_ bernoulli bernoulli_ binomial cauchy_ "
     "exponential_ geometric_ log_normal_ multinomial normal normal_ poisson random_ uniform_ "
     "native_dropout _fused_dropout _sample_dirichlet _standard_gamma _unique _unique2 logdet "
-    "_cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
+    "_addmm_activation _aminmax _chunk_cat _convolution _convolution_mode "
+    "_index_put_impl_ _int_mm _is_all_true _is_any_true "
+    "_logcumsumexp _lu_with_info _native_batch_norm_legit _native_batch_norm_legit_no_training "
+    "_safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
+    "_unsafe_masked_index_put_accumulate _cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
     "adaptive_avg_pool2d adaptive_avg_pool3d "
     "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "
@@ -122,10 +138,11 @@ OPERATORS = (
     "_cudnn_ctc_loss"
 )
 
-# functions in `jaxgrad.ops` alone, by module: names that libraries of GPUs had for operators
+# functions in `jaxgrad.ops` alone, by module: most are names that libraries of GPUs had
 ONLY_OPERATORS = {
     "normalization": (
-        "_weight_norm_cuda_interface cudnn_batch_norm_backward miopen_batch_norm_backward"
+        "_batch_norm_no_update _batch_norm_with_update _weight_norm_cuda_interface "
+        "cudnn_batch_norm_backward miopen_batch_norm_backward"
     ),
     "vendor_convolution": (
         "cudnn_convolution cudnn_convolution_backward cudnn_convolution_transpose "

@@ -202,3 +202,16 @@ def _slopes(input, lower, upper, generator):
     options = like("rrelu", input, {"generator": generator})
     drawn = random.rand(tuple(input.shape), **options) * (upper - lower) + lower
     return ops.where(input <= 0, drawn, 1)
+
+
+@api_boundary
+def _safe_softmax(self, dim, dtype=None):
+    """Return the softmax along a dimension; 0, not NaN, where all elements there are -inf.
+
+    >>> jaxgrad._safe_softmax(jaxgrad.tensor([[0.0, 0.0], [-math.inf, -math.inf]]), 1)
+    tensor([[0.5000, 0.5000],
+            [0.0000, 0.0000]])
+    """
+    is_empty = (self == -math.inf).all(dim, True)
+    # not the softmax of such a line, whose derivative is NaN
+    return self.masked_fill(is_empty, 0).softmax(dim, dtype).masked_fill(is_empty, 0)

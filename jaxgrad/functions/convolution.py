@@ -197,3 +197,32 @@ def conv_transpose3d(
     tensor([[[[1., 1., 1., 1.]]]])
     """
     return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@api_boundary
+def _convolution(
+    input,
+    weight,
+    bias,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    benchmark=None,
+    deterministic=None,
+    cudnn_enabled=None,
+    allow_tf32=None,
+):
+    """Return `convolution` of the arguments; the last four say nothing about the result."""
+    return ops.convolution(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
+
+
+@api_boundary
+def _convolution_mode(input, weight, bias, stride, padding, dilation, groups):
+    """Return a convolution whose padding is "same" or "valid", for the dimensions of `weight`."""
+    function = (conv1d, conv2d, conv3d)[weight.ndim - 3]
+    return function(input, weight, bias, stride, padding, dilation, groups)

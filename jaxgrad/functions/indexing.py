@@ -7,7 +7,7 @@ import operator
 
 from .. import ops
 from ..core.dtypes import bool as bool_dtype
-from ..core.dtypes import int64
+from ..core.dtypes import int32, int64
 from ..core.pytorch_tensors import type_name
 from ..frontend.indexing import without_masks
 from ..tape.tensor import Tensor
@@ -103,3 +103,55 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
         places.new_zeros(places.shape) if not extent or not stride else places // stride % extent
         for stride, extent in zip(strides, extents, strict=True)
     )
+
+
+@api_boundary
+def _unsafe_index(self, indices):
+    """Return `self[indices]`, where None stands for all of a dimension."""
+    return ops.index(self, indices)
+
+
+@api_boundary
+def _unsafe_index_put(self, indices, values, accumulate=False):
+    """Return what `index_put` returns."""
+    return index_put(self, indices, values, accumulate)
+
+
+@api_boundary
+def _index_put_impl_(self, indices, values, accumulate=False, unsafe=False):
+    """Do what `index_put_` does."""
+    return index_put_(self, indices, values, accumulate)
+
+
+def _clamped(self, indices):
+    """The indices of a masked access, those out of range moved to the edge: the mask excludes
+    them.
+    """
+    for index in indices:
+        if index is not None and index.dtype not in (int32, int64):
+            raise RuntimeError(
+                f"_unsafe_masked_index found unexpected index type {index.dtype}: indices are "
+                "int32 or int64"
+            )
+    sizes = zip(indices, self.shape, strict=False)
+    return [i if i is None else i.clamp(-size, size - 1) for i, size in sizes]
+
+
+@api_boundary
+def _unsafe_masked_index(self, mask, indices, fill):
+    """Return `self[indices]` where mask is true, and the number `fill` elsewhere. There the indices
+    may be out of range.
+    """
+    if not self.numel():
+        return self.new_full(mask.shape, fill)
+    return ops.index(self, _clamped(self, indices)).masked_fill(~mask, fill)
+
+
+@api_boundary
+def _unsafe_masked_index_put_accumulate(self, mask, indices, values):
+    """Return `self` with values added at indices, where mask is true. Elsewhere the indices may be
+    out of range.
+    """
+    if not self.numel():
+        return self.clone()
+    return index_put(self, _clamped(self, indices), values.masked_fill(~mask, 0), True)

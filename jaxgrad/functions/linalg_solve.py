@@ -194,3 +194,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: tuple[int, ...] | None = Non
             f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {count}"
         )
     return solve(input.reshape(count, count), other.reshape(-1)).reshape(shape)
+
+
+@api_boundary
+def _lu_with_info(self, pivot=True, check_errors=True):
+    """Return what `linalg.lu_factor_ex` returns, as a plain tuple."""
+    return (*ops.linalg_lu_factor_ex(self, pivot=pivot, check_errors=check_errors),)

@@ -6,6 +6,7 @@ import math
 import warnings
 
 from .. import ops
+from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -207,3 +208,26 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+@takes_out
+def _int_mm(self, mat2):
+    """Return the product of two matrices of int8 in int32.
+
+    >>> jaxgrad._int_mm(*jaxgrad.full((2, 1, 1), 100, dtype=jaxgrad.int8))
+    tensor([[10000]], dtype=torch.int32)
+    """
+    for name, matrix in (("self", self), ("mat2", mat2)):
+        if matrix.ndim != 2 or matrix.dtype is not dtypes.int8:
+            raise RuntimeError(
+                f"Expected {name} to be a matrix of int8, but got shape {list(matrix.shape)} of "
+                f"{matrix.dtype}"
+            )
+    return ops.mm(self.int(), mat2.int())
+
+
+@takes_out
+def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
+    """Return `relu(addmm(self, mat1, mat2))`, or with `use_gelu` `gelu` of it."""
+    product = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return ops.gelu(product) if use_gelu else product.relu()

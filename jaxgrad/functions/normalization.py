@@ -9,6 +9,7 @@ import math
 
 from .. import ops
 from ..autograd.grad_mode import _unsafe_preserve_version_counter, no_grad
+from ..core import dtypes
 from ..tape import mode
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -242,3 +243,35 @@ def cudnn_batch_norm_backward(
 
 
 miopen_batch_norm, miopen_batch_norm_backward = cudnn_batch_norm, cudnn_batch_norm_backward
+
+
+def _native_batch_norm_legit(input, weight, bias, *arguments):
+    """Return what `native_batch_norm` returns: `_native_batch_norm_legit(input, weight, bias,
+    running_mean, running_var, training, momentum, eps)`, or without running statistics
+    `(input, weight, bias, training, momentum, eps)`.
+    """
+    statistics = (None, None) if len(arguments) == 3 else ()
+    return native_batch_norm(input, weight, bias, *statistics, *arguments)
+
+
+def _native_batch_norm_legit_no_training(
+    input, weight, bias, running_mean, running_var, momentum, eps
+):
+    """Return what `native_batch_norm` returns without `training`."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    """Return what `native_batch_norm` returns in training, and an empty tensor in the place of what
+    libraries of GPUs save.
+    """
+    results = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *results, input.new_empty(0, dtype=dtypes.uint8)
+
+
+def _batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    """Return what `_batch_norm_with_update` returns, without training."""
+    results = native_batch_norm(
+        input, weight, bias, running_mean, running_var, False, momentum, eps
+    )
+    return *results, input.new_empty(0, dtype=dtypes.uint8)

@@ -439,3 +439,20 @@ def _fake_quantize_learnable_per_channel_affine(
     shape[axis] = -1
     scale, zero_point = scale.view(shape), zero_point.view(shape)
     return _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor)
+
+
+def _question(name):
+    """A method of quantized tensors as a function."""
+
+    @api_boundary
+    def function(input):
+        return getattr(input, name)()
+
+    function.__name__ = name
+    return function
+
+
+int_repr, q_scale, q_zero_point = map(_question, ("int_repr", "q_scale", "q_zero_point"))
+q_per_channel_scales = _question("q_per_channel_scales")
+q_per_channel_zero_points = _question("q_per_channel_zero_points")
+q_per_channel_axis = _question("q_per_channel_axis")

@@ -311,3 +311,33 @@ def _pairs(y, dim):
 def _segment_reduce(data: Tensor, reduce: str, **options) -> Tensor:
     """PyTorch's former name of `segment_reduce`."""
     return ops.segment_reduce(data, reduce, **options)
+
+
+@api_boundary
+def _aminmax(self, dim=None, keepdim=False):
+    """Return the least and the greatest elements, as `aminmax` does."""
+    return (*ops.aminmax(self, dim=dim, keepdim=keepdim),)
+
+
+@api_boundary
+def _is_all_true(self):
+    """Return `self.all()`, for booleans."""
+    return _whole("_is_all_true", self).all()
+
+
+@api_boundary
+def _is_any_true(self):
+    """Return `self.any()`, for booleans."""
+    return _whole("_is_any_true", self).any()
+
+
+def _whole(name, tensor):
+    if tensor.dtype is not dtypes.bool:
+        raise RuntimeError(f"{name} expects a tensor of bool, but got {tensor.dtype}")
+    return tensor
+
+
+@api_boundary
+def _logcumsumexp(self, dim):
+    """Return `logcumsumexp(self, dim)`."""
+    return ops.logcumsumexp(self, dim)

@@ -552,3 +552,38 @@ def adjoint(input: Tensor) -> Tensor:
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
     return input.mH
+
+
+@takes_out
+def _chunk_cat(tensors, dim, num_chunks):
+    """Return chunk by chunk what the tensors have: each is padded along `dim` with zeros to
+    `num_chunks` equal chunks, a chunk is flattened, and the chunks of one number are concatenated.
+
+    tensors: of equal sizes before `dim`. The result has these sizes, then `num_chunks`, then the
+    elements. Raises RuntimeError for other sizes, no tensors, and fewer chunks than one.
+
+    >>> jaxgrad._chunk_cat([jaxgrad.tensor([1, 2, 3]), jaxgrad.tensor([[4, 5], [6, 7]])], 0, 2)
+    tensor([[1, 2, 4, 5],
+            [3, 0, 6, 7]])
+    """
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, but got {num_chunks}")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    dim = wrap_dim(dim, tensors[0].ndim)
+    leading = tensors[0].shape[:dim]
+    for tensor in tensors:
+        if tensor.ndim <= dim or tensor.shape[:dim] != leading:
+            raise RuntimeError(
+                "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors, but got "
+                f"shapes {[list(other.shape) for other in tensors]} with dim {dim}"
+            )
+        if tensor.dtype is not tensors[0].dtype:
+            raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    return ops.cat([_in_chunks(tensor, dim, num_chunks) for tensor in tensors], dim + 1)
+
+
+def _in_chunks(tensor, dim, count):
+    missing = -tensor.shape[dim] % count
+    padded = ops.constant_pad_nd(tensor, [0, 0] * (tensor.ndim - dim - 1) + [0, missing])
+    return padded.reshape(*tensor.shape[:dim], count, padded.shape[dim:].numel() // count)

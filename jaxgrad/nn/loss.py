@@ -305,8 +305,7 @@ def huber_loss(
     >>> F.huber_loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]), reduction="none")
     tensor([0.0000, 2.5000])
     """
-    if not isinstance(delta, int | float):
-        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
+    _check_delta(delta)
     _warn_if_broadcast(input, target)
     number = _reduction(reduction)
     if weight is None:
@@ -314,6 +313,11 @@ def huber_loss(
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
     return reduced(ops.huber_loss(input, target, 0, delta) * weight, number)
+
+
+def _check_delta(delta):
+    if not isinstance(delta, int | float):
+        raise TypeError(f"delta must be a float or int, got: {type(delta)}")
 
 
 @api_boundary
@@ -775,6 +779,10 @@ class HuberLoss(_Loss, function=huber_loss, reduction="mean", delta=1.0):
     >>> loss(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([1.0, 5.0]))
     tensor(2.5000)
     """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        _check_delta(self.delta)
 
 
 class KLDivLoss(_Loss, function=kl_div, **_REDUCTION, log_target=False):

@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
@@ -28,6 +28,14 @@ from .state import ModuleState
 # imported late: few programs compile a module, or pickle one
 torch_compile = LateModule("jaxgrad.compiled.torch_compile")
 pickled_module = LateModule("jaxgrad.nn.pickled_module")
+script_constants = LateModule("jaxgrad.nn.script_constants")
+
+
+class _Constants:
+    """The attributes that TorchScript takes for constants, of layers that name some."""
+
+    def __get__(self, module, owner):
+        return script_constants.of(owner)
 
 
 class Module(ModuleCall, ModuleState):
@@ -50,6 +58,11 @@ class Module(ModuleCall, ModuleState):
     """
 
     training: bool
+    dump_patches = False
+    # whether `__init__` passes its arguments on to the base after Module
+    call_super_init = False
+    T_destination = TypeVar("T_destination", bound=dict)
+    __constants__ = _Constants()
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -58,8 +71,17 @@ class Module(ModuleCall, ModuleState):
             if type(value) is FunctionType and _is_builtin(value):
                 setattr(cls, name, staticmethod(value))
 
-    def __init__(self):
+    def __init__(self, *args: Any, **kwargs: Any):
+        if (args or kwargs) and not self.call_super_init:
+            problem = (
+                f"got an unexpected keyword argument {next(iter(kwargs))!r}"
+                if kwargs
+                else f"takes 1 positional argument but {len(args) + 1} were given"
+            )
+            raise TypeError(f"{type(self).__name__}.__init__() {problem}")
         super().__init__()
+        if self.call_super_init:
+            super(Members, self).__init__(*args, **kwargs)
 
     __setattr__ = Members._assign
 
@@ -271,6 +293,18 @@ class Module(ModuleCall, ModuleState):
         """
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device: DeviceLike | None = None) -> Module:
+        """Raise RuntimeError: JAX has no such device."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: DeviceLike | None = None) -> Module:
+        """Raise RuntimeError: JAX has no such device."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
+    def ipu(self, device: DeviceLike | None = None) -> Module:
+        """Raise RuntimeError: JAX has no such device."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
     # ---- by path
 
     def get_submodule(self, target: str) -> Module:
@@ -289,6 +323,32 @@ class Module(ModuleCall, ModuleState):
             if not isinstance(module, Members):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path, in place of the one that is there.
+
+        strict: raise AttributeError unless there is one. Raises ValueError for the empty path and
+        for what is no module, AttributeError if the attribute there is no module.
+
+        >>> network = jaxgrad.nn.Sequential(jaxgrad.nn.ReLU())
+        >>> network.set_submodule("0", jaxgrad.nn.Tanh())
+        >>> network
+        Sequential(
+          (0): Tanh()
+        )
+        """
+        if not target:
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Members):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not hasattr(parent, name):
+            if strict:
+                raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        elif not isinstance(getattr(parent, name), Members):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Tensor:
         """Return the parameter at a dotted path. Raises AttributeError if there is none.

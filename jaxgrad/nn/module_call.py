@@ -21,6 +21,7 @@ from .module_hooks import (
 from .module_members import Members, note
 
 backward_hooks = LateModule("jaxgrad.nn.backward_hooks")  # few modules have such hooks
+pickled_module = LateModule("jaxgrad.nn.pickled_module")
 
 
 TWO_KINDS = (
@@ -74,6 +75,8 @@ class ModuleCall(Members):
         except Exception as error:
             hide_frames(error)
             raise
+
+    _wrapped_call_impl = __call__
 
     def _call_impl(self, *args, **kwargs):
         """Call the module as it is where it is not compiled in place."""
@@ -175,6 +178,20 @@ class ModuleCall(Members):
         tensor([[3., 3.]])
         """
         return _register(self._backward_pre_hooks, hook, prepend)
+
+
+def _hook_option(name: str) -> property:
+    """What PyTorch keeps beside the hooks of a module under a name: the numbers of those that have
+    an option.
+    """
+    return property(lambda module: pickled_module.pickled(module.__dict__)[name])
+
+
+for _name in (
+    *("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+    *("_forward_pre_hooks_with_kwargs", "_is_full_backward_hook"),
+):
+    setattr(ModuleCall, _name, _hook_option(_name))
 
 
 def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:

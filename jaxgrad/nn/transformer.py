@@ -47,6 +47,7 @@ def _clones(module, count):
 class _Layer(Module):
     """A block of attention and a feed-forward network; residual connections around both."""
 
+    last_dropout = "dropout2"  # of the feed-forward network
     linear1: Linear
     linear2: Linear
     dropout: Dropout
@@ -62,15 +63,23 @@ class _Layer(Module):
         for number in range(1, norms + 1):
             setattr(self, f"dropout{number}", Dropout(dropout))
 
-    def _feed_forward(self, x):
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    # subclasses override the blocks, as in PyTorch
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        """Self-attention, with dropout."""
+        masks = key_padding_mask, False, attn_mask
+        return self.dropout1(self.self_attn(x, x, x, *masks, is_causal=is_causal)[0])
+
+    def _ff_block(self, x):
+        """The feed-forward network, with dropout."""
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, self.last_dropout)(x)
 
     def _blocks(self, x, *functions):
-        """Apply functions to x in sequence, each with its norm, dropout and residual connection."""
+        """Apply functions to x in sequence, each with its norm and residual connection."""
         for number, function in enumerate(functions, 1):
-            norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
-            is_first = self.norm_first
-            x = x + drop(function(norm(x))) if is_first else norm(x + drop(function(x)))
+            norm = getattr(self, f"norm{number}")
+            x = x + function(norm(x)) if self.norm_first else norm(x + function(x))
         return x
 
 
@@ -124,9 +133,9 @@ class TransformerEncoderLayer(_Layer):
         mask = additive(src_mask, "src_mask", src.dtype)
 
         def attend(x):
-            return self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0]
+            return self._sa_block(x, mask, padding, is_causal=is_causal)
 
-        return self._blocks(src, attend, self._feed_forward)
+        return self._blocks(src, attend, self._ff_block)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -143,6 +152,8 @@ class TransformerDecoderLayer(_Layer):
     >>> layer(jaxgrad.ones(3, 5, 8), jaxgrad.ones(3, 7, 8)).shape
     torch.Size([3, 5, 8])
     """
+
+    last_dropout = "dropout3"
 
     def __init__(
         self,
@@ -178,14 +189,19 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x):
-            masks = tgt_key_padding_mask, False, tgt_mask
-            return self.self_attn(x, x, x, *masks, is_causal=tgt_is_causal)[0]
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def attend_to_memory(x):
-            masks = memory_key_padding_mask, False, memory_mask
-            return self.multihead_attn(x, memory, memory, *masks, is_causal=memory_is_causal)[0]
+            return self._mha_block(
+                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
+            )
 
-        return self._blocks(tgt, attend, attend_to_memory, self._feed_forward)
+        return self._blocks(tgt, attend, attend_to_memory, self._ff_block)
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        """Attention to `mem`, with dropout."""
+        masks = key_padding_mask, False, attn_mask
+        return self.dropout2(self.multihead_attn(x, mem, mem, *masks, is_causal=is_causal)[0])
 
 
 def _why_not_nested(layer) -> str:

@@ -175,7 +175,14 @@ def compose(name: str, find: Callable):
     composed[name] = find
 
 
-aten = aten.namespace(lambda name: getattr(_operators, name) if library.has(name) else None)
+def _of_pytorch(name: str):
+    """The operator of a name of PyTorch's table, or the function in its place; None without one."""
+    if library.has(name):
+        return getattr(_operators, name)
+    return composed[name]() if name in composed else None
+
+
+aten = aten.namespace(_of_pytorch)
 
 
 def __getattr__(name):

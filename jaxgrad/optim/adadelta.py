@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from . import rules
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer
 from .options import Options, Params, Rate, check, check_rate, is_used
 
@@ -64,4 +64,4 @@ class Adadelta(FusedOptimizer):
         return rules.AdadeltaUpdate(group["maximize"], is_used(group["weight_decay"]))
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor
 from . import rules, sparse_step
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer, FusedStep, beginning, filled, new_counter
 from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
 
@@ -90,4 +90,4 @@ class Adagrad(FusedOptimizer):
         return sparse_step.adagrad(step, position, group, param, gradient)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

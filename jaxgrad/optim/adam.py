@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor
 from . import rules
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer
 from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
 
@@ -142,4 +142,4 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

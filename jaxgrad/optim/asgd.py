@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer, new_counter
 from .options import Options, Params, Rate, check, check_rate, is_used
 
@@ -72,4 +72,4 @@ class ASGD(FusedOptimizer):
         return new_counter(rate)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

@@ -19,6 +19,7 @@ from ..frontend.methods import numbers_of
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
 from ..tape.record import apply
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, abstract_value, current, wrap
 
 
@@ -150,6 +151,8 @@ def _overwrite(param: Tensor, value: np.ndarray):
 
 
 def _flat(grad):
+    if is_sparse(grad):
+        grad = grad.to_dense()
     if grad.dtype.is_complex:
         grad = ops.view_as_real(grad)
     return grad.detach().reshape(-1)

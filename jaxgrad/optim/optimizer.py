@@ -233,7 +233,6 @@ class Optimizer:
                     f"parameter group didn't specify a value of required optimization parameter "
                     f"{name}"
                 )
-            param_group.setdefault(name, default)
         if len(set(params)) < len(params):
             warnings.warn(DUPLICATES, stacklevel=users_stacklevel())
         for group in self.param_groups:
@@ -248,6 +247,8 @@ class Optimizer:
         param_group["params"] = params
         if names is not None:
             param_group["param_names"] = names
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
         self.param_groups.append(Group(param_group).owned_by(self))
         self._changes += 1
 

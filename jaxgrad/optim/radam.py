@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from . import rules
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer
 from .options import Options, Params, Rate, check, check_betas, check_rate, is_used
 
@@ -75,4 +75,4 @@ class RAdam(FusedOptimizer):
         return rules.RAdamUpdate(decoupled, group["maximize"], decays)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

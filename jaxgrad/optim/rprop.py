@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer, filled
 from .options import Options, Params, Rate, check_rate
 
@@ -72,4 +72,4 @@ class Rprop(FusedOptimizer):
         return filled(param, complex(rate, rate) if param.dtype.is_complex else rate)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

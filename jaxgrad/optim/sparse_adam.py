@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..names.missing import missing_in
 from ..tape.sparse_tensor import SparseTensor, is_sparse
 from ..tape.tensor import Tensor
 from . import rules, sparse_step
+from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer, FusedStep
 from .options import Options, Params, Rate, check_betas, check_rate
 
@@ -18,9 +18,9 @@ class SparseAdam(FusedOptimizer):
 
     params: as for `Optimizer`. lr, betas: numbers or one-element tensors. maximize: use `-grad`.
     State of each parameter: `step`, without dimensions; `exp_avg`, `exp_avg_sq`, of its shape and
-    dtype. Raises ValueError for options out of range and sparse parameters, RuntimeError for dense
-    gradients. Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2014, in
-    PyTorch's form.
+    dtype. Raises ValueError for options out of range and sparse or complex parameters,
+    RuntimeError for dense gradients. Source: Kingma and Ba, "Adam: A Method for Stochastic
+    Optimization", 2014, in PyTorch's form.
 
     >>> table = jaxgrad.nn.Embedding(10, 3, sparse=True)
     >>> optimizer = jaxgrad.optim.SparseAdam(table.parameters(), lr=0.1)
@@ -48,6 +48,8 @@ class SparseAdam(FusedOptimizer):
         sparse = [p for group in self.param_groups for p in group["params"] if is_sparse(p)]
         if sparse:
             raise ValueError("SparseAdam requires dense parameter tensors")
+        if any(p.is_complex() for group in self.param_groups for p in group["params"]):
+            raise ValueError("SparseAdam does not support complex parameters")
 
     def rule(self, group: Options) -> rules.SparseAdamUpdate:
         return rules.SparseAdamUpdate(group["maximize"])
@@ -61,4 +63,4 @@ class SparseAdam(FusedOptimizer):
         return sparse_step.adam(step, position, group, param, gradient)
 
 
-__getattr__ = missing_in(__name__)
+__getattr__ = with_functional_form(__name__)

@@ -1,5 +1,6 @@
 """Methods of early PyTorch: errors and answers."""
 
+import pytest
 from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
@@ -45,3 +46,28 @@ def test_in_place_operators_and_masked_select_of_early_pytorch():
     assert ops.squeeze_(x, 1).shape == (3,)
     assert ops.unsqueeze_(x, 0).shape == (1, 3)
     assert ops.masked_select(x, x == 0).tolist() == [0.0] * 3
+
+
+def test_methods_of_python_2():
+    x = jaxgrad.tensor([2.0])
+    assert x.__long__() == 2 and x.__nonzero__() is True
+    assert x.__div__(4).tolist() == [0.5] and (3 / x).tolist() == x.__rdiv__(3).tolist() == [1.5]
+    assert x.__idiv__(4) is x and x.tolist() == [0.5]
+
+
+def test_methods_of_other_kinds_of_tensors():
+    x = jaxgrad.ones(2)
+    for name in ("q_scale", "int_repr", "qscheme", "q_per_channel_axis"):
+        with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}'.*quantized"):
+            getattr(x, name)()
+    with pytest.raises(NotImplementedError, match=r"'aten::to_padded_tensor'.*for nested tensors"):
+        x.to_padded_tensor(0.0)
+    assert jaxgrad.tensor([1, 2]).dequantize().dtype is jaxgrad.float32
+
+
+def test_numbers_loaded_by_a_module():
+    target, source = jaxgrad.zeros(2, requires_grad=True), jaxgrad.ones(2, requires_grad=True)
+    assert target.module_load(source, assign=True).tolist() == [1, 1] and target.sum().item() == 0
+    with jaxgrad.no_grad():
+        loaded = target.module_load(source)
+    assert target.tolist() == [1, 1] and not loaded.requires_grad

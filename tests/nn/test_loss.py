@@ -283,3 +283,9 @@ def test_loss_layers(torch):
         list(nn.CrossEntropyLoss(weight).state_dict()),
         error(nn.BCELoss(), x[:2], x, words="that is different to the input size"),
     ]
+
+
+@pytest.mark.parametrize("delta", [1j, "1", None])
+def test_delta_of_the_huber_loss_is_a_number(delta):
+    with pytest.raises(TypeError, match="delta must be a float or int"):
+        jaxgrad.nn.HuberLoss(delta=delta)

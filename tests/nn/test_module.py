@@ -714,3 +714,61 @@ def test_functions_on_tensors_in_a_class_do_not_bind(torch):
         *(layer(x), layer.linear(x, x[0]), layer.spectrum(x).abs(), torch.compile(layer)(x)),
         *(Base.act is torch.relu, layer.act is torch.relu, layer.helper() is torch.flatten),
     ]
+
+
+def test_set_submodule():
+    network = nn.Sequential(nn.Sequential(nn.ReLU()), nn.Linear(1, 1))
+    network.set_submodule("0.0", nn.Tanh())
+    network.set_submodule("0.new", nn.GELU())
+    assert [type(part).__name__ for part in network[0]] == ["Tanh", "GELU"]
+    for arguments, kind, message in [
+        (("", nn.ReLU()), ValueError, "without a target name"),
+        (("0.0", 1), ValueError, "`module` is not an nn.Module, found <class 'int'>"),
+        (("1.weight", nn.ReLU()), AttributeError, "`weight` is not an nn.Module"),
+        (("0.other", nn.ReLU(), True), AttributeError, "Sequential has no attribute `other`"),
+        (("2.0", nn.ReLU()), AttributeError, "Sequential has no attribute `2`"),
+    ]:
+        with pytest.raises(kind, match=message):
+            network.set_submodule(*arguments)
+
+
+def test_arguments_of_the_base_class():
+    class Named:
+        def __init__(self, name="", **options):
+            self.name, self.options = name, options
+
+    class Layer(nn.Module, Named):
+        call_super_init = True
+
+    layer = Layer("a", size=2)
+    assert (layer.name, layer.options, layer.training) == ("a", {"size": 2}, True)
+
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__(size=2)
+
+    with pytest.raises(
+        TypeError, match=r"Plain.__init__\(\) got an unexpected keyword argument 's"
+    ):
+        Plain()
+    with pytest.raises(TypeError, match=r"Module.__init__\(\) takes 1 positional argument but 3 w"):
+        nn.Module(1, 2)
+
+
+def test_devices_that_jax_lacks():
+    for name in ("xpu", "ipu", "mtia"):
+        with pytest.raises(RuntimeError, match=f"no device {name}"):
+            getattr(nn.Linear(1, 1), name)()
+
+
+def test_options_of_hooks():
+    module = nn.Linear(1, 1)
+    plain = module.register_forward_hook(lambda *arguments: None)
+    always = module.register_forward_hook(lambda *arguments: None, always_call=True)
+    wide = module.register_forward_pre_hook(lambda *arguments: None, with_kwargs=True)
+    assert module._is_full_backward_hook is None
+    module.register_full_backward_hook(lambda *arguments: None)
+    assert module._is_full_backward_hook is True
+    assert dict(module._forward_hooks_always_called) == {always.id: True}
+    assert dict(module._forward_pre_hooks_with_kwargs) == {wide.id: True}
+    assert plain.id not in module._forward_hooks_with_kwargs

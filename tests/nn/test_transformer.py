@@ -8,6 +8,9 @@ import pytest
 from helpers.as_torch import as_torch, error, warned
 from helpers.layers import fix_weights, in_float64, irregular, without_rounding
 
+import jaxgrad
+from jaxgrad import nn
+
 
 @in_float64
 def test_transformer_encoder_layers(torch):
@@ -206,3 +209,24 @@ def test_encoders_of_nested_tensors(layout):
         result = encoder(x)
     for part, other in zip(result.unbind(), parts, strict=True):
         assert torch.allclose(part, encoder(other[None])[0].detach(), atol=1e-6)
+
+
+def test_layers_whose_blocks_are_overridden():
+    class Silent(nn.TransformerEncoderLayer):
+        def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+            return jaxgrad.zeros_like(x)
+
+        def _ff_block(self, x):
+            return x + 1
+
+    class Deaf(nn.TransformerDecoderLayer):
+        def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+            return mem
+
+        _sa_block, _ff_block = Silent._sa_block, Silent._ff_block
+
+    x, memory = jaxgrad.tensor([[[1.0, 5.0]]]), jaxgrad.tensor([[[2.0, 3.0]]])
+    # the norm of two numbers is -1 and 1
+    options = {"norm_first": True, "layer_norm_eps": 0.0}
+    assert Silent(2, 1, 2, **options)(x).tolist() == [[[1 - 1 + 1, 5 + 1 + 1]]]
+    assert Deaf(2, 1, 2, **options)(x, memory).tolist() == [[[3 - 1 + 1, 8 + 1 + 1]]]

@@ -590,3 +590,24 @@ def test_steps_that_an_own_optimizer_counts_in_place_after_loading(torch):
         counts.append([list(other.state[param].values()) for param in params])
     first, second = counts
     return first, [count for (count,) in second]
+
+
+def test_order_of_the_options_of_a_group():
+    named = [("a", jaxgrad.nn.Parameter(jaxgrad.ones(1)))]
+    optimizer = jaxgrad.optim.SGD([{"params": named, "lr": 0.1}], lr=1.0)
+    assert list(optimizer.param_groups[0])[:4] == ["params", "lr", "param_names", "momentum"]
+    assert list(jaxgrad.optim.SGD(named).state_dict()["param_groups"][0])[:2] == [
+        "param_names",
+        "lr",
+    ]
+
+
+def test_lbfgs_with_a_sparse_gradient():
+    param = jaxgrad.nn.Parameter(jaxgrad.tensor([1.0, 2.0]))
+
+    def closure():
+        param.grad = param.detach().to_sparse()
+        return (param * param).sum() / 2
+
+    jaxgrad.optim.LBFGS([param]).step(closure)
+    assert abs(param).max().item() < 1e-6  # the minimum of a quadratic function
