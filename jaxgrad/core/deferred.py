@@ -92,7 +92,7 @@ class Stretch:
         self.entries: list[tuple] = []
         self.context, self.bytes = None, 0
         self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
-        stretches.add(self)
+        stretches[id(self)] = self
 
     def run(self, wanted: Pending | None = None):
         """Compute the results of all entries that there are now, `wanted` among them."""

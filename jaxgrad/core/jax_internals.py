@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -154,9 +155,10 @@ MOST_EVENTS = 5_000_000
 
 
 @contextlib.contextmanager
-def unequal_extents(pairs: list):
+def watched_trace(pairs: list):
     """Add to a list the pairs of extents, of which one is symbolic, that are found to be unequal
-    while the block runs, in this thread.
+    while the block runs, in this thread. Raises UserWarning where the block warns: other threads
+    share the filters of Python's warnings, so a filter cannot do that.
 
     JAX's `==` of symbolic extents is False where it depends on numbers. Leans on their `__eq__`,
     which is Python code whose arguments are the two. A profile function sees its calls, so none may
@@ -172,6 +174,8 @@ def unequal_extents(pairs: list):
     def watch(frame, event, result):
         if next(events) > MOST_EVENTS:
             raise RecursionError("a trace with symbolic extents that does not come to an end")
+        if event == "c_call" and (result is warnings.warn or result is warnings.warn_explicit):
+            raise UserWarning("a trace with symbolic extents warns")
         is_unequal = event == "return" and frame.f_code is code and result is False
         if is_unequal and (frame.f_back.f_code is unequal or _is_comparing(frame.f_back)):
             pair = tuple([frame.f_locals[name] for name in names])

@@ -5,8 +5,11 @@ import weakref
 
 import numpy
 
-# the stretches of all threads (core/deferred.py): the calls of each that have not run
-stretches: weakref.WeakSet = weakref.WeakSet()
+from .bounded_cache import living
+
+# the stretches of all threads (core/deferred.py): the calls of each that have not run,
+# by its id
+stretches: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 class _Noted(threading.local):
@@ -36,7 +39,7 @@ def run():
 
 def run_all():
     """Run what is pending in all threads."""
-    for stretch in list(stretches):
+    for stretch in living(stretches):
         stretch.run()
 
 

@@ -5,6 +5,7 @@ tests/distributed/test_lost_processes.py compares what XLA says of a lost proces
 
 import sys
 import threading
+import warnings
 
 import jax
 import jax.extend.core.primitives
@@ -194,7 +195,7 @@ def test_a_jaxpr_as_a_function_is_one_equation():
 def test_extents_that_were_found_unequal():
     first, second = jax.export.symbolic_shape("a, b")
     pairs = []
-    with jax_internals.unequal_extents(pairs):
+    with jax_internals.watched_trace(pairs):
         assert not (first % 2 == 0 or first == second or first in (2, 3) or (first, 4) == (5, 4))
         assert first != 6 and first is not None and first == first
         # a lookup of JAX's in a cache meets other shapes
@@ -208,10 +209,23 @@ def test_extents_that_were_found_unequal():
 def test_a_trace_that_does_not_end_is_given_up(monkeypatch):
     monkeypatch.setattr(jax_internals, "MOST_EVENTS", 10_000)
     calls = []
-    with pytest.raises(RecursionError), jax_internals.unequal_extents([]):
+    with pytest.raises(RecursionError), jax_internals.watched_trace([]):
         while len(calls) < 100_000:
             calls.append(len(calls))
     assert sys.getprofile() is None and len(calls) < 10_000
+
+
+def test_a_trace_may_not_warn_and_other_threads_may():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with jax_internals.watched_trace([]):
+            thread = threading.Thread(target=warnings.warn, args=("of another thread",))
+            thread.start()
+            thread.join()
+        with pytest.raises(UserWarning), jax_internals.watched_trace([]):
+            warnings.warn("of the trace", stacklevel=2)
+    assert [str(warning.message) for warning in caught] == ["of another thread"]
+    assert sys.getprofile() is None
 
 
 @pytest.mark.parametrize(

@@ -351,7 +351,7 @@ def test_a_template_serves_the_extents_of_which_its_conditions_hold(record, cond
 def test_a_test_of_equality_of_an_extent_becomes_a_condition():
     pairs = []
     (shape,) = template.with_extents(((-1, -2),), template.symbols(2))
-    with jax_internals.unequal_extents(pairs):
+    with jax_internals.watched_trace(pairs):
         jax.eval_shape(
             lambda x: x if x.shape[0] % 2 == 0 or x.shape[1] in (3, 5) else x.sum(),
             jax.ShapeDtypeStruct(shape, "float32"),
