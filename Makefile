@@ -61,8 +61,8 @@ record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autogra
 	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
 	.venv-torch/bin/python tests/commands/cards.py
 
-oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
-	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live*.py $(ARGUMENTS)
+oracle: .venv-torch/oracle  # compare with PyTorch itself on new inputs; ARGUMENTS="sparse vmap --seed 17": a part, and old ones
+	.venv-torch/bin/python tests/oracle/run.py $(ARGUMENTS)
 
 mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/commands/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))

@@ -1,21 +1,19 @@
 """Distributions and divergences against the installed PyTorch, with new parameters in each run.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
 import random
-import secrets
 import warnings
 
 import pytest
 import torch
 from helpers import checks
 from helpers import distribution_cases as cases
+from oracle.seed import SEED
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril", "cov_factor")
 
 

@@ -1,21 +1,19 @@
 """complex32, quantized and nested tensors, ranges and conversions of random numbers, against the
 installed PyTorch.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import warnings
 
 import numpy as np
 import pytest
 import torch
 from helpers import checks
+from oracle.seed import SEED
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 ROUNDS = range(10)
 # the first one sets variables of the environment, which no test may
 torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged).sum(1)

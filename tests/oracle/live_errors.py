@@ -1,26 +1,24 @@
 """Wrong calls of every operator: what PyTorch refuses is refused here too, and nothing else is.
 
-make oracle ARGUMENTS="tests/oracle/live_errors.py"     (SEED=17 repeats a run)
+make oracle ARGUMENTS=errors     (`--seed N` repeats a run)
 
 A call is that of a sample with one change: a dimension out of range, a string or None in the place
 of a tensor, a tensor with one dimension more, an unknown keyword. PyTorch crashes at some tensors
 without elements, so there are none.
 """
 
-import os
 import random
-import secrets
 import warnings
 
 import numpy
 import pytest
 import torch
 from helpers import recorded
+from oracle.seed import SEED
 from samples import STAND_INS, Dtype, Marker, find, replace
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 CHANGES_OF_A_SAMPLE = 4
 
 # by the operator, the changes after which it is right that one of the two refuses the call alone

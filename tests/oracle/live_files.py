@@ -1,14 +1,13 @@
 """Files and tensors of PyTorch itself beside jaxgrad: what jaxgrad writes, `torch.load` reads, and
 PyTorch tensors are taken.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
 import io
 import json
 import os
 import random
-import secrets
 import tempfile
 import warnings
 
@@ -18,10 +17,9 @@ import torch
 from helpers import saved_objects
 from helpers.answers import load
 from helpers.saved_objects import FILES, TEXTS, described
+from oracle.seed import SEED
 
 import jaxgrad
-
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

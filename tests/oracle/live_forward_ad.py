@@ -4,11 +4,8 @@ PyTorch writes to tangents in place, as to values, so that one that is read and 
 comes out wrong, and a view keeps the tangent that it had when its base is turned by `t_`: programs
 of these two are left out.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
-
-import os
-import secrets
 
 import hypothesis
 import jax
@@ -16,11 +13,11 @@ import pytest
 import torch
 from helpers import checks
 from hypothesis import HealthCheck
+from oracle.seed import SEED
 from storage import forward, programs
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 PARTS = 5
 PROGRAMS = 500
 

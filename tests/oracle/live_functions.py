@@ -1,10 +1,8 @@
 """400 random programs of Functions, hooks and in-place writes, against the installed PyTorch too.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import warnings
 
 import hypothesis
@@ -14,10 +12,10 @@ import torch
 from helpers import checks
 from helpers import function_programs as programs
 from hypothesis import HealthCheck
+from oracle.seed import SEED
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 PARTS = 8
 PROGRAMS = 400
 

@@ -1,16 +1,13 @@
 """10,000 interrupts at random moments of what changes several tensors.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
-
-import os
-import secrets
 
 import pytest
 from compiled import test_shared_state
 from helpers import interrupts
+from oracle.seed import SEED
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 TIMES = 10_000
 SLOW = {"FirstCall": 100, "FirstCallOfTransform": 100, "Save": 2000}
 

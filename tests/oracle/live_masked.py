@@ -1,21 +1,19 @@
 """Random masked tensors in PyTorch and here: pointwise functions, reductions and gradients.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import warnings
 
 import numpy
 import pytest
 import torch
 from helpers import checks
+from oracle.seed import SEED
 
 import jaxgrad
 from jaxgrad.masked.maskedtensor import binary, reductions, unary
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 SHAPES = [(5,), (3, 4), (2, 1, 3)]
 DTYPES = ["float32", "float64", "int64", "bool"]
 OPTIONS = {"clamp": {"min": -0.5, "max": 0.5}, "clip": {"min": -0.5, "max": 0.5}}

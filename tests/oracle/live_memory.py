@@ -4,16 +4,13 @@ After each sequence all tensors have the same values, shapes, strides and offset
 same step has raised.
 """
 
-import os
 import random
-import secrets
 
 import pytest
 import torch
+from oracle.seed import SEED
 
 import jaxgrad
-
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 SEQUENCES = 60
 STEPS = 6

@@ -1,19 +1,15 @@
 """The models of tests/models against the installed PyTorch, with new weights and data in each run.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
-
-import os
-import secrets
 
 import models
 import pytest
 from helpers import checks
+from oracle.seed import SEED
 
 # of PyTorch
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
-
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 
 @pytest.mark.parametrize("name", models.NAMES)

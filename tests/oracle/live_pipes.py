@@ -1,19 +1,16 @@
 """Pipes of data, trees and writes at masks of PyTorch beside those of jaxgrad, on random inputs.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
 import random
-import secrets
 
 import numpy as np
 import pytest
 import torch
+from oracle.seed import SEED
 
 import jaxgrad
-
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

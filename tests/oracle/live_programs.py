@@ -1,19 +1,16 @@
 """2,000 random programs of views and in-place writes, against the installed PyTorch too.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
-
-import os
-import secrets
 
 import hypothesis
 import pytest
 from helpers import checks
 from hypothesis import HealthCheck
+from oracle.seed import SEED
 from storage import programs
 from storage.compare import check
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 PARTS = 20
 PROGRAMS = 2000
 

@@ -1,19 +1,17 @@
 """Operators on random sparse tensors against the installed PyTorch, in all layouts.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import warnings
 
 import numpy
 import pytest
 import torch
+from oracle.seed import SEED
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 LAYOUTS = ("coo", "uncoalesced", "csr", "csc", "bsr", "bsc")
 COO = ("coo", "uncoalesced")
 ROWS = ("csr",)

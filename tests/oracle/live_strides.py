@@ -1,19 +1,16 @@
 """Strides of results in random layouts against the installed PyTorch.
 
-make oracle     (SEED=17 repeats a run: a failure names the seed, and shows the call)
+make oracle     (`--seed N` repeats a run: a failure names the seed, and shows the call)
 """
-
-import os
-import secrets
 
 import numpy as np
 import pytest
 import torch
 from helpers import checks
+from oracle.seed import SEED
 
 import jaxgrad
 
-SEED = int(os.environ.get("SEED") or secrets.randbelow(2**31))
 CALLS = 20
 
 # of an image `x` (n, 4, h, w), a kernel `k` (4, 4, 2, 2), a matrix `a`, and places `i`

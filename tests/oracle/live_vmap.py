@@ -5,13 +5,12 @@ which examples have equal numbers, and whether they are those of a call without 
 seed: of the whole batch for "different", of one example for "same".
 """
 
-import os
 import random
-import secrets
 import warnings
 
 import pytest
 import torch
+from oracle.seed import SEED
 
 import jaxgrad
 
@@ -21,7 +20,6 @@ with warnings.catch_warnings():
     cubes = torch.func.grad(lambda x: (x**3).sum())
     torch.func.vmap(torch.func.vmap(cubes))(torch.ones(2, 3, 1))
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 CALLS = 40
 

@@ -36,7 +36,7 @@ REFUSED = [
         "to have the same dtype, but got",
     ),
     (
-        "torch.linear(zeros(2, 3), zeros(2, 3, dtype=torch.float64))",
+        "F.linear(zeros(2, 3), zeros(2, 3, dtype=torch.float64))",
         RuntimeError,
         "expected m1 and m2 to have the same dtype, but got: float != double",
     ),
