@@ -187,6 +187,7 @@ def linalg_eigh_backward(grad_values, grad_vectors, values, vectors, with_values
         rotation, (difference, equal) = matrix_product(adjoint, grad_vectors), _differences(values)
         wrong = _depends(rotation, equal, size_of(grad_vectors), with_values)
         inner = _poisoned(_over(rotation, difference, equal), wrong)
+        inner = (inner + matrices.hermitian_transpose(inner)) / 2
     if grad_values is not None:
         inner = inner + _diagonal_matrix(grad_values)
     if grad_values is not None and grad_vectors is not None:

@@ -259,7 +259,8 @@ def corner(tensor, extents, whole_dim=None):
 def _check_gathered(name, self, dim, index):
     """Check that `index` fits the tensor in all other dimensions; the dimension from 0."""
     dim = shapes.wrap_dim(dim, self.ndim)
-    _check_index_dtype(name, index)
+    if index.size:
+        _check_index_dtype(name, index)
     if index.size and max(index.ndim, 1) != max(self.ndim, 1):
         raise RuntimeError(
             f"{name}(): Index tensor must have the same number of dimensions as input tensor, but "

@@ -453,7 +453,8 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1):
 
 def _with_outer(self, vec1, vec2, beta, alpha):
     self, product = promotion.unify(self, outer(vec1, vec2))
-    return _added("addr", self, product, beta, alpha)
+    # not by `alpha` of `_added`: that drops NaN if it is 0, which PyTorch does for matrices alone
+    return _added("addr", self, product * alpha, beta)
 
 
 def _added(name, self, product, beta=1, alpha=1):

@@ -39,6 +39,17 @@ def upsampled(self, output_size, align_corners, scales, *, mode):
     return _resampled(self, _all_taps(_taps, self, mode, *options))
 
 
+def upsampled_by(self, output_size, align_corners, scale_factors, *, mode):
+    """`upsampled` to sizes, or to the old ones times ratios; one of the two is None."""
+    if (output_size is None) == (scale_factors is None):
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    if output_size is None:
+        pairs = zip(self.shape[2:], scale_factors, strict=True)
+        output_size = tuple(int(extent * factor) for extent, factor in pairs)
+    scales = scale_factors or (None,) * len(output_size)
+    return upsampled(self, output_size, align_corners, scales, mode=mode)
+
+
 def upsampled_backward(grad_output, output_size, input_size, align_corners, scales, *, mode):
     """The gradient of `upsampled` with respect to its operand of shape `input_size`."""
     _check_sizes(input_size, output_size, len(scales))

@@ -124,7 +124,7 @@ def convert(argument: Argument, value, is_tensor):
     raise Mismatch
 
 
-def _refusal(argument: Argument, position: int, value) -> str:
+def refusal(argument: Argument, position: int, value) -> str:
     """What a value is not, of the type in the schema."""
     is_list_of_tensors = argument.type.base == "Tensor" and argument.type.list
     items = value if is_list_of_tensors and isinstance(value, list | tuple) else ()
@@ -209,7 +209,7 @@ class Signature:
         try:
             return convert(argument, by_position[position], is_tensor)
         except Mismatch:
-            raise Mismatch(_refusal(argument, position, by_position[position])) from None
+            raise Mismatch(refusal(argument, position, by_position[position])) from None
 
 
 def renamed(kwargs: dict[str, Any], parameters) -> dict[str, Any]:

@@ -134,8 +134,8 @@ OPERATORS = (
     "adaptive_avg_pool2d adaptive_avg_pool3d "
     "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "
-    "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_ ctc_loss "
-    "_cudnn_ctc_loss"
+    "native_dropout_backward prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ "
+    "selu selu_ ctc_loss _cudnn_ctc_loss"
 )
 
 # functions in `jaxgrad.ops` alone, by module: most are names that libraries of GPUs had

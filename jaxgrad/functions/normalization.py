@@ -14,6 +14,7 @@ from ..tape import mode
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .norm import norm_except_dim
+from .out import takes_out
 
 
 @api_boundary
@@ -68,7 +69,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     return ops.native_group_norm(input, weight, bias, count, channels, size, num_groups, eps)[0]
 
 
-@api_boundary
+@takes_out
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Return the result of batch normalization, and the mean and `1 / sqrt(variance + eps)` of the
     batch, which are empty without `training`.
@@ -81,6 +82,12 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     tensor([[-1.],
             [ 1.]])
     """
+    return _batch_normalized(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+def _batch_normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
     normalize = ops._native_batch_norm_legit_functional
     result, mean, rstd, *moved = normalize(
         input, weight, bias, running_mean, running_var, training, momentum, eps
@@ -123,7 +130,9 @@ def batch_norm(
     tensor([[-1.],
             [ 1.]])
     """
-    return native_batch_norm(
+    if input.ndim == 1 and not input.numel():
+        return input.clone()  # as in PyTorch, which asks for no channels then
+    return _batch_normalized(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )[0]
 
@@ -245,13 +254,14 @@ def cudnn_batch_norm_backward(
 miopen_batch_norm, miopen_batch_norm_backward = cudnn_batch_norm, cudnn_batch_norm_backward
 
 
-def _native_batch_norm_legit(input, weight, bias, *arguments):
+@takes_out
+def _native_batch_norm_legit(input, weight, bias, *arguments, **named):
     """Return what `native_batch_norm` returns: `_native_batch_norm_legit(input, weight, bias,
     running_mean, running_var, training, momentum, eps)`, or without running statistics
     `(input, weight, bias, training, momentum, eps)`.
     """
-    statistics = (None, None) if len(arguments) == 3 else ()
-    return native_batch_norm(input, weight, bias, *statistics, *arguments)
+    statistics = (None, None) if len(arguments) + len(named) == 3 else ()
+    return _batch_normalized(input, weight, bias, *statistics, *arguments, **named)
 
 
 def _native_batch_norm_legit_no_training(

@@ -573,6 +573,8 @@ def _chunk_cat(tensors, dim, num_chunks):
     dim = wrap_dim(dim, tensors[0].ndim)
     leading = tensors[0].shape[:dim]
     for tensor in tensors:
+        if not tensor.numel():
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
         if tensor.ndim <= dim or tensor.shape[:dim] != leading:
             raise RuntimeError(
                 "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors, but got "

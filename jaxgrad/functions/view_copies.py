@@ -12,7 +12,7 @@ from ..core.device import contiguous_format
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import FUNCTIONS
-from .out import takes_out
+from .out import takes_exact_out
 
 
 def _copied(view: Tensor) -> Tensor:
@@ -31,7 +31,7 @@ def _copying(name: str, view):
     input: a tensor; the other arguments are those of the view. out: a tensor, or a list of tensors,
     that receives the result.
     """
-    return takes_out(copied)
+    return takes_exact_out(copied)
 
 
 # the views, with the arguments of their copies

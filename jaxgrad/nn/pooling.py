@@ -191,20 +191,22 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the mean of each window of an image; means of integers are truncated.
 
     input: (n, c, h, w) or (c, h, w), floating point, complex or int64. kernel_size, stride,
     padding, ceil_mode: as of `max_pool2d`, with padding of zeros. count_include_pad: whether the
-    padding counts in the divisor. divisor_override: the divisor of all windows. Returns (n, c, h',
-    w') or (c, h', w'). Raises RuntimeError for shapes and numbers that do not fit, and for a
-    divisor 0.
+    padding counts in the divisor. divisor_override: the divisor of all windows. out: the tensor
+    that receives the result. Returns (n, c, h', w') or (c, h', w'). Raises RuntimeError for shapes
+    and numbers that do not fit, and for a divisor 0.
 
     >>> F.avg_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 2)
     tensor([[[3.]]])
     """
     options = padding, ceil_mode, count_include_pad, divisor_override
-    return ops.avg_pool2d(input, kernel_size, pooling.steps(stride), *options)
+    return ops.avg_pool2d(input, kernel_size, pooling.steps(stride), *options, out=out)
 
 
 @api_boundary
@@ -216,6 +218,8 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the mean of each window of a volume.
 
@@ -226,7 +230,7 @@ def avg_pool3d(
     tensor([[[[3.5000]]]])
     """
     options = padding, ceil_mode, count_include_pad, divisor_override
-    return ops.avg_pool3d(input, kernel_size, pooling.steps(stride), *options)
+    return ops.avg_pool3d(input, kernel_size, pooling.steps(stride), *options, out=out)
 
 
 # adaptive pooling

@@ -31,7 +31,7 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import PLAIN_TENSORS, Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override, stands_for_tensor
-from .number_operand import with_first_tensor, with_tensors
+from .number_operand import PLAIN, with_first_tensor, with_tensors
 from .old_forms import present_form
 
 # inlined: the accessors of tape/tensor.py
@@ -222,11 +222,22 @@ class Operator:
         operands = with_first_tensor(args) if "number_first" in overloads.tags else args
         if operands is not args:
             return self.function(*operands, **kwargs)
+        if args and {*map(type, args)} <= PLAIN:
+            self.refuse_numbers(args)
         return overloads(*args, **kwargs)
+
+    def refuse_numbers(self, args):
+        """Raise TypeError for numbers alone, if no overload is without a tensor."""
+        lists = [signature.arguments for signature in self.overloads.signatures]
+        if all(any(argument.type.base == "Tensor" for argument in known) for known in lists):
+            text = resolution.refusal(lists[0][0], 0, args[0])
+            raise TypeError(f"{self.name}(): {text}")
 
     def write_into(self, args, kwargs):
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
+        if "in_dtype_of_out" in self.overloads.tags and isinstance(out, Tensor):
+            kwargs.setdefault("dtype", out.dtype)
         call, leaves = self.bind(args, kwargs)
         if (call is None and any(map(_holds_sparse, args))) or is_sparse(out):
             return sparse_tensor.implementation().write_out(self.name, args, kwargs, out)

@@ -14,7 +14,7 @@ from .source import Scalar
 EXCLUSIVE = (
     ("inplace", "inplace_function", "inplace_only"),
     ("autocast_lower_precision", "autocast_fp32", "autocast_promote"),
-    ("exact_out", "exact_outs", "bool_out"),
+    ("exact_out", "exact_outs", "bool_out", "in_dtype_of_out"),
     ("sparse", "sparse_linear", "sparse_zero_to_zero"),
     ("masked_unary", "masked_binary", "masked_reduction", "masked_move"),
     (

@@ -18,6 +18,21 @@ ANSWERS = [
     ("torch.unravel_index(zeros(0, dtype=torch.int32), (2, 0))[1]", "int64", []),
     ("torch.argwhere(tensor(3.0)).sum(1)", "int64", [0]),
     ("torch.nonzero_static(tensor([0, 5]), size=2)", "int64", [[1], [-1]]),
+    # positions out of range count as the nearest ones
+    (
+        "torch._unsafe_masked_index(torch.arange(6.0).reshape(2, 3), tensor([[True, False], "
+        "[True, True], [False, True]]), [tensor([[0], [1], [5]]), tensor([0, -7])], -8.5)",
+        "float32",
+        [[0.0, -8.5], [3.0, 3.0], [-8.5, 3.0]],
+    ),
+    (
+        "torch._unsafe_masked_index_put_accumulate(torch.arange(6).reshape(2, 3), tensor([[True, "
+        "False], [True, True], [False, True]]), [tensor([[0], [1], [5]]), tensor([0, -7])], "
+        "torch.ones(3, 2).long())",
+        "int64",
+        [[1, 1, 2], [6, 4, 5]],
+    ),
+    ("torch._unsafe_masked_index(zeros(0), tensor([False]), [tensor([3])], 2)", "float32", [2.0]),
 ]
 
 

@@ -48,9 +48,24 @@ REFUSED = [
     ("torch.unsafe_chunk(zeros(2), 0)", RuntimeError, "chunk expects `chunks` to be greater than"),
     ("torch.fliplr(zeros(2))", RuntimeError, "Input must be >= 2-d."),
     ("torch.flipud(tensor(1.0))", RuntimeError, "Input must be >= 1-d."),
+    ("torch._chunk_cat([], 0, 2)", RuntimeError, "a non-empty input tensor list"),
+    ("torch._chunk_cat([zeros(2)], 0, 0)", RuntimeError, "expects positive num_chunks"),
+    ("torch._chunk_cat([zeros(2), zeros(0)], 0, 2)", RuntimeError, "expects non-empty tensor"),
+    ("torch._chunk_cat([zeros(2), tensor([1])], 0, 2)", RuntimeError, "with the same dtype"),
+    ("torch._chunk_cat([zeros(2, 3), zeros(3, 4)], 1, 2)", RuntimeError, "expects same sizes of"),
 ]
 
 ANSWERS = [
+    (
+        "torch._chunk_cat([torch.arange(10).reshape(5, 2), tensor([7, 8])], 0, 3)",
+        "int64",
+        [[0, 1, 2, 3, 7], [4, 5, 6, 7, 8], [8, 9, 0, 0, 0]],
+    ),
+    (
+        "torch._chunk_cat([torch.arange(6).reshape(2, 3), torch.arange(8).reshape(2, 4)], -1, 2)",
+        "int64",
+        [[[0, 1, 0, 1], [2, 0, 2, 3]], [[3, 4, 4, 5], [5, 0, 6, 7]]],
+    ),
     ("torch.meshgrid(zeros(0), tensor([1.0]), indexing='xy')[1]", "float32", [[]]),
     ("torch.repeat_interleave(tensor(3), 2)", "int64", [3, 3]),
     ("torch.repeat_interleave(tensor([2, 1], dtype=torch.int32))", "int32", [0, 0, 1]),

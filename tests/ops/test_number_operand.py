@@ -48,3 +48,12 @@ def test_two_numbers_make_a_tensor():
     assert [result.dtype for result in results] == dtypes
     assert [result.item() for result in results[1:]] == [2, 3.5, 2, -4, 2**40 - 1]
     assert abs(results[0].item() - 8 / 3) < 1e-6 and results[0].shape == ()
+
+
+@pytest.mark.parametrize("name", ["sin", "pow", "atan2", "eq", "xlogy", "remainder", "lerp"])
+def test_numbers_alone_are_refused(name):
+    numbers = [1, 2, 3] if name == "lerp" else [1] if name == "sin" else [1, 2]
+    with pytest.raises(
+        TypeError, match="argument 'input' \\(position 1\\) must be Tensor, not int"
+    ):
+        getattr(torch, name)(*numbers)

@@ -375,3 +375,18 @@ def test_the_power_zero_has_a_gradient_of_zeros():
     assert power.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     power.sum().backward()
     assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_gradient_of_eigenvectors_is_symmetric(is_compiled):
+    """PyTorch's gradient, though one triangle is read."""
+    a = jaxgrad.tensor([[2.0, 9.0], [1.0, -1.0]], dtype=jaxgrad.float64, requires_grad=True)
+    weights = jaxgrad.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=jaxgrad.float64)
+
+    def loss(a):
+        return (jaxgrad.linalg.eigh(a).eigenvectors.abs() * weights).sum()
+
+    (jaxgrad.compile(loss) if is_compiled else loss)(a).backward()
+    part = 0.49541900947986545
+    expected = [[-0.3302793396532435, part], [part, 0.3302793396532435]]
+    numpy.testing.assert_allclose(a.grad.numpy(), expected, rtol=1e-13)

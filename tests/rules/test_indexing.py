@@ -129,6 +129,9 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    # an index without elements may have any dtype
+    ("torch.gather(zeros(3), 0, tensor([], dtype=torch.uint8))", "float32", []),
+    ("torch.scatter(zeros(3), 0, tensor([]), zeros(3))", "float32", [0.0, 0.0, 0.0]),
     ("torch.take_along_dim(tensor([1, 2, 3]), tensor([-1, 0]), 0)", "int64", [3, 1]),
     # no dimensions, no elements
     ("torch.gather(tensor(5), 0, tensor(0))", "int64", 5),

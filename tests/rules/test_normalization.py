@@ -91,6 +91,35 @@ def test_cudnn_and_miopen_batch_norm_are_native_batch_norm():
     assert [t.tolist() for t in results] == [t.tolist() for t in expected]
 
 
+def test_early_names_of_batch_norm():
+    x, weight, bias = numbers(3, 2), numbers(2), numbers(2)
+    running = numbers(2), numbers(2) ** 2
+    expected = jaxgrad.native_batch_norm(x, weight, bias, None, None, True, 0.3, 0.1)
+    results = jaxgrad._native_batch_norm_legit(x, weight, bias, True, momentum=0.3, eps=0.1)
+    assert [t.tolist() for t in results] == [t.tolist() for t in expected]
+    moved = [t.clone() for t in running]
+    jaxgrad.native_batch_norm(x, weight, bias, *moved, True, 0.3, 0.1)
+    *results, reserve = jaxgrad.ops._batch_norm_with_update(x, weight, bias, *running, 0.3, 0.1)
+    assert [t.tolist() for t in results] == [t.tolist() for t in expected]
+    assert [t.tolist() for t in running] == [t.tolist() for t in moved]
+    assert reserve.dtype is jaxgrad.uint8 and not reserve.numel()
+
+
+def test_batch_norm_of_no_elements_needs_no_channels():
+    x = jaxgrad.zeros(0, requires_grad=True)
+    result = jaxgrad.nn.functional.batch_norm(x, jaxgrad.zeros(0), jaxgrad.zeros(0), training=True)
+    result.sum().backward()
+    assert result.shape == x.grad.shape == (0,)
+
+
+def test_out_of_native_batch_norm():
+    outs = [jaxgrad.empty(0) for _ in range(3)]
+    x = jaxgrad.tensor([[1.0], [3.0]])
+    results = jaxgrad.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0, out=outs)
+    assert [t.tolist() for t in outs] == [[[-1.0], [1.0]], [2.0], [1.0]]
+    assert all(result is out for result, out in zip(results, outs, strict=True))
+
+
 def small(torch, *shape, dtype=None):
     count = 1
     for extent in shape:

@@ -13,6 +13,11 @@ from jaxgrad.nn import functional as F
 IMAGE = "zeros(1, 1, 4, 4)"
 INDICES = "zeros(1, 1, 2, 2, dtype=torch.int64)"
 REFUSED = [
+    (
+        "F.avg_pool2d(zeros(1, 2, 2), 2, out=zeros(1, 1, 1).double())",
+        RuntimeError,
+        "to have dtype",
+    ),
     ("F.max_pool2d(zeros(4, 4), 2)", RuntimeError, "3D or 4D (batch mode) tensor expected"),
     ("F.max_pool2d(zeros(2, 0, 4, 4), 2)", RuntimeError, "with optional 0 dim batch size"),
     (f"F.max_pool2d({IMAGE}, 5)", RuntimeError, "Calculated output size: (1x0x0)"),
@@ -69,6 +74,11 @@ REFUSED = [
 
 PADDED = "full((1, 3, 3), -inf), 3, 2, 1, 1, True, True"
 ANSWERS = [
+    (
+        "F.avg_pool2d(tensor([[[1.0, 5.0], [3.0, 3.0]]]), 2, out=torch.empty(0))",
+        "float32",
+        [[[3.0]]],
+    ),
     # the first of equal elements, the last NaN, and no padding where all is -inf
     (f"F.max_pool2d({PADDED})[1]", "int64", [[[0, 1], [3, 4]]]),
     (

@@ -103,6 +103,16 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    (
+        "torch.cumsum(tensor([1.5, 1.5]), 0, out=torch.empty(2, dtype=torch.int64))",
+        "int64",
+        [1, 2],
+    ),
+    (
+        "torch.cumprod(tensor([2.5, 3.5]), 0, out=torch.empty(0, dtype=torch.int32))",
+        "int32",
+        [2, 6],
+    ),
     # integers and booleans are added up in int64
     ("torch.sum(tensor([True, True]))", "int64", 2),
     ("torch.sum(tensor([200, 100], dtype=torch.uint8))", "int64", 300),

@@ -19,6 +19,11 @@ NO_PIXELS = "Input and output sizes should be greater than 0"
 BICUBIC_3D = "torch.grid_sampler_3d(zeros(1, 1, 2, 2, 2), zeros(1, 1, 1, 1, 3), 2, 0, True)"
 
 REFUSED = [
+    (
+        "torch.ops.aten._upsample_bilinear2d_aa.vec(zeros(1, 1, 3, 4), None, False, None)",
+        RuntimeError,
+        "Must specify exactly one of output_size and scale_factors",
+    ),
     ("F.interpolate(zeros(1, 1, 3))", ValueError, "either size or scale_factor should be defined"),
     ("F.interpolate(zeros(1, 1, 3), 2, 2.0)", ValueError, "only one of size or scale_factor"),
     ("F.interpolate(zeros(1, 1, 3), (2, 2))", ValueError, "the same number of spatial dimensions"),
@@ -93,6 +98,18 @@ NAN_GRID = "tensor([[[[nan, 0.0], [inf, 0.0]]]])"
 NAN_POINTS = "tensor([[[[[nan, 0.0, 0.0]]]]])"
 
 ANSWERS = [
+    (
+        "torch.ops.aten._upsample_bilinear2d_aa.vec(torch.arange(12.0).reshape(1, 1, 3, 4), None, "
+        "False, [0.5, 0.75])",
+        "float32",
+        [[[[3.1571431159973145, 4.357142925262451, 5.557143211364746]]]],
+    ),
+    (
+        "torch.ops.aten._upsample_bilinear2d_aa(torch.arange(12.0).reshape(1, 1, 3, 4), [1, 2], "
+        "False, scale_factors=None)",
+        "float32",
+        [[[[4.714285850524902, 6.285714149475098]]]],
+    ),
     # the places follow the ratio that is given, and not that of the sizes
     (
         "F.interpolate(torch.arange(5.0).view(1, 1, 5), scale_factor=1.3)",
