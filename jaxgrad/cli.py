@@ -1,7 +1,7 @@
 """The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
-processes, `scan` lists the names that programs use and jaxgrad lacks, `check` finds mistakes in
-tables of derivatives, `ops` tells about the operators, `cache` about the executables on disk,
-`stubs` writes the type stubs.
+processes, `compare` runs one under PyTorch too and shows where the runs differ, `scan` lists the
+names that programs use and jaxgrad lacks, `check` finds mistakes in tables of derivatives, `ops`
+tells about the operators, `cache` about the executables on disk, `stubs` writes the type stubs.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from . import coverage, ops
+from .compare.options import add_options as add_compare_options
 from .compat import scan
 from .compat.run import run
 from .core import file_cache, shape_check
@@ -23,7 +24,9 @@ from .ops import cards
 from .table import TableError, help_file, load
 from .table.mistakes import printable
 
-stubs = LateModule("jaxgrad.stubs")  # for a command that few call
+# for commands that few call
+comparing = LateModule("jaxgrad.compare.command")
+stubs = LateModule("jaxgrad.stubs")
 
 FINE, MISTAKES, UNREADABLE = 0, 1, 2
 
@@ -31,9 +34,9 @@ FINE, MISTAKES, UNREADABLE = 0, 1, 2
 def main(arguments=None):
     """Run the command `jaxgrad`, and return its exit status.
 
-    run: that of the program. launch: that of the worker that failed first. scan, check: 0 for
-    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator. cache,
-    stubs: 0.
+    run: that of the program. launch: that of the worker that failed first. compare: 0 for equal
+    runs, 1 for a difference, 2 for misuse. scan, check: 0 for nothing found, 1 for something, 2 for
+    no file. ops: 0, 1 for an unknown operator. cache, stubs: 0.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -99,6 +102,11 @@ def add_programs(commands):
     )
     add_launch_options(launch)
     launch.set_defaults(run=run_launch)
+    comparison = commands.add_parser(
+        "compare", help="run a program under PyTorch too, and show where the runs first differ"
+    )
+    add_compare_options(comparison)
+    comparison.set_defaults(run=run_compare)
     uses = commands.add_parser(
         "scan", help="list the names of torch in programs that are missing, or differ"
     )
@@ -114,6 +122,10 @@ def run_program(options):
         return complain(FileNotFoundError(2, "no such file", options.program), "run")
     run(options.program, options.arguments, options.is_module)
     return FINE
+
+
+def run_compare(options):
+    return comparing.run_compare(options)
 
 
 def run_scan(options):
