@@ -13,7 +13,7 @@ from ..tape import dual_level, torch_function
 from ..tape.asked_edge import GradientEdge
 from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of
-from ..tape.tensor import Tensor, abstract_value, wrap
+from ..tape.tensor import ReadsNumbers, Tensor, abstract_value, wrap
 from ..tape.torch_function import is_overridden
 from ._engine.graph_task import Pass, PassTo
 from ._engine.root_arguments import (
@@ -222,8 +222,14 @@ def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
         results = _captured(outputs, wanted, list(map(wrap, arrays)), retain_graph, False)
         return [None if result is None else result._array for result in results]
 
-    with jax.enable_x64(True):
-        results = executor.mapped(gradients_of_one, [batch._array for batch in batches])
+    try:
+        with jax.enable_x64(True):
+            results = executor.mapped(gradients_of_one, [batch._array for batch in batches])
+    except ReadsNumbers:
+        # a backward pass by NumPy; without retain_graph the first nodes have freed their tensors
+        if not retain_graph:
+            raise
+        return _one_by_one(outputs, wanted, batches, retain_graph, create_graph)
     return [None if result is None else wrap(result) for result in results]
 
 

@@ -218,7 +218,8 @@ def _is_lasting(function) -> bool:
     home = sys.modules.get(function.__module__)
     if home is not None and vars(home).get(function.__name__) is function:
         return True
-    if not is_of_library(function.__module__):
+    # code that ran in a namespace without a name has no module
+    if function.__module__ is None or not is_of_library(function.__module__):
         return False
     root = function.__module__.partition(".")[0]
     is_own = root in CLOSED or root in sys.stdlib_module_names

@@ -17,10 +17,10 @@ import jax
 from .. import ops
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import shows_users_frames
-from ..frontend.generator import default_generator
 from ..tape.pytree import flatten, is_tensor
-from ..tape.tensor import Tensor
+from ..tape.tensor import ReadsNumbers, Tensor
 from . import shared_function
+from .example_loop import generator_states, one_by_one
 from .mapped_function import (
     OwnFunctions,
     check_results,
@@ -70,7 +70,7 @@ def vmap(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = name_of(func)
-    functions = OwnFunctions()
+    functions, check = OwnFunctions(), functools.partial(check_results, name, out_dims)
 
     def mapped(leaves, dims, args, kwargs):
         def unshared(*args, **kwargs):
@@ -78,7 +78,10 @@ def vmap(
 
         if is_in_trace(leaves):
             return unshared(*args, **kwargs)
-        return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
+        try:
+            return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
+        except ReadsNumbers:
+            return one_by_one(func, (args, kwargs), dims, check, randomness)
 
     @functools.wraps(func, updated=())
     @shows_users_frames
@@ -91,7 +94,7 @@ def vmap(
             return _move_dims(name, results, out_dims)
         if chunk_size is None or size <= chunk_size:
             return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
-        parts, states = _chunks(leaves, dims, size, chunk_size), _states(randomness)
+        parts, states = _chunks(leaves, dims, size, chunk_size), generator_states(randomness)
         results = [
             mapped(part, dims, *jax.tree.unflatten(structure, part))
             for part, _ in zip(parts, states, strict=False)
@@ -153,15 +156,6 @@ def _chunks(leaves, dims, size, chunk_size):
             leaf if dim is None else ops.narrow(leaf, dim, start, min(chunk_size, size - start))
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
-
-
-def _states(randomness):
-    """Have the default generator draw the same numbers for each chunk, if examples do."""
-    state = default_generator.get_state() if randomness == "same" else None
-    while True:
-        yield state
-        if state is not None:
-            default_generator.set_state(state)
 
 
 def _joined(results):

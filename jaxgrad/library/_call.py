@@ -19,7 +19,15 @@ from ..core.aval import INLINE, mode_of_trace, tracing
 from ..frontend.tensor_data import from_numpy
 from ..tape import handle_lock, mode
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, abstract_value, alias_of, is_concrete, reads_traced_value, wrap
+from ..tape.tensor import (
+    ReadsNumbers,
+    Tensor,
+    abstract_value,
+    alias_of,
+    is_concrete,
+    reads_traced_value,
+    wrap,
+)
 
 # kernels that read numbers. Not an attribute of the kernel: a compiled function would guard it
 _opaque = weakref.WeakSet()
@@ -367,7 +375,7 @@ def _faked(operator, call, bound):
 def _called_back(operator, kernel, call, bound, cause=None):
     """Run a kernel whenever the program runs."""
     if operator._fake is None:
-        raise RuntimeError(
+        raise ReadsNumbers(
             f"There was no fake impl registered for {operator.name()}. Its kernel reads numbers, "
             "so a compiled or mapped call needs the shapes of its results beforehand. Please use "
             f"register_fake to add an fake impl for {operator.name()}"

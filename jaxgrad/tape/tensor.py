@@ -674,6 +674,12 @@ def is_concrete(tensor: Tensor) -> bool:
     return has_numbers(tensor._value)
 
 
+class ReadsNumbers(RuntimeError):
+    """An operator of the user reads the numbers of one example of a `vmap`, such as a Function that
+    computes by NumPy: it can be called example by example, but not traced.
+    """
+
+
 def reads_traced_value(error: Exception) -> bool:
     """Whether an error says that code reads the numbers of a tensor under a trace."""
     return isinstance(error, RuntimeError) and NO_NUMBERS in str(error)

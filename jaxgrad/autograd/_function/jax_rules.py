@@ -32,7 +32,16 @@ from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape import mode
 from ...tape.mode import RECORD, RULE, Draws, current_mode, switch
-from ...tape.tensor import Tensor, abstract_value, alias_of, hold, may_require_grad, wrap
+from ...tape.tensor import (
+    ReadsNumbers,
+    Tensor,
+    abstract_value,
+    alias_of,
+    hold,
+    may_require_grad,
+    reads_traced_value,
+    wrap,
+)
 from . import call as function_call
 from . import linearity, user_rules
 from .saved_variables import SavedOutput, SavedVariable
@@ -80,7 +89,12 @@ def apply(cls, args):
 def _traced(cls, args):
     """Call a Function on tracers, with the author's rules attached for JAX."""
     call = CallOnArrays(cls, args)
-    arrays = call.function(*call.arrays(args))
+    try:
+        arrays = call.function(*call.arrays(args))
+    except RuntimeError as error:
+        if reads_traced_value(error) and user_rules.has_vmap(cls):
+            raise ReadsNumbers(*error.args) from error
+        raise
     with call.draws.again():
         output, ctx = function_call.begin(cls, args)
     outputs = output if isinstance(output, tuple) else (output,)

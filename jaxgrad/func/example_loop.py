@@ -1,0 +1,59 @@
+"""Mapped functions that cannot be traced: they are called example by example.
+
+A Function that computes by NumPy, or an operator of `torch.library` without a fake, needs numbers,
+which a trace for one example does not have.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+
+from .. import ops
+from ..frontend.generator import default_generator
+from ..tape.pytree import flatten
+from ..tape.tensor import Tensor
+
+
+def one_by_one(function, arguments, dims, check, randomness):
+    """The results of the calls for all examples, stacked in front.
+
+    arguments: the positional ones and those by name; dims: the mapped dimension of each leaf.
+    check: raises for results that a mapped function may not have. Raises RuntimeError without
+    examples, and for random numbers if randomness is "error".
+    """
+    leaves, structure = flatten(arguments)
+    size = next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
+    if not size:
+        raise RuntimeError("vmap: a function that reads numbers has no results without examples")
+    before = default_generator.get_state()
+    rows = []
+    for place, _ in zip(range(size), generator_states(randomness), strict=False):
+        one = [
+            leaf if dim is None else ops.select(leaf, dim, place)
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
+        args, kwargs = jax.tree.unflatten(structure, one)
+        rows.append(function(*args, **kwargs))
+        check(rows[-1])
+    if randomness == "error" and not before.equal(default_generator.get_state()):
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap"
+        )
+    columns, (shape, *_) = zip(*map(flatten, rows), strict=True)
+    return jax.tree.unflatten(shape, map(_stacked, zip(*columns, strict=True)))
+
+
+def _stacked(parts):
+    return ops.stack(parts) if isinstance(parts[0], Tensor) else parts[0]
+
+
+def generator_states(randomness):
+    """Have the default generator draw the same numbers at each step, if examples do."""
+    state = default_generator.get_state() if randomness == "same" else None
+    for _ in itertools.count():
+        yield state
+        if state is not None:
+            default_generator.set_state(state)
