@@ -32,7 +32,8 @@ def bound(formula: Callable) -> Any:
     """A formula as a member of a distribution, whose attributes its parameters name.
 
     It is a property where the base class has one, else a method. If the first parameter is `value`,
-    the method takes a value of the support, which is checked; if it is `probability`, any number.
+    the method takes a value of the support, which is checked; if it is `place`, that or the end of
+    the support; if it is `probability`, any number.
     """
     return _Bound(formula)
 
@@ -53,10 +54,13 @@ class _Bound:
 
 def _method(formula):
     names = [*inspect.signature(formula).parameters]
-    argument = names.pop(0) if names[0] in ("value", "probability") else None
+    argument = names.pop(0) if names[0] in ("value", "place", "probability") else None
 
     def of_value(self, value: Tensor) -> Tensor:
         return formula(self._checked(value), *[getattr(self, name) for name in names])
+
+    def of_place(self, value: Tensor) -> Tensor:
+        return formula(self._checked_place(value), *[getattr(self, name) for name in names])
 
     def of_probability(self, value: Tensor) -> Tensor:
         return formula(value, *[getattr(self, name) for name in names])
@@ -64,7 +68,8 @@ def _method(formula):
     def of_attributes(self) -> Tensor:
         return formula(*[getattr(self, name) for name in names])
 
-    return {"value": of_value, "probability": of_probability}.get(argument, of_attributes)
+    methods = {"value": of_value, "place": of_place, "probability": of_probability}
+    return methods.get(argument, of_attributes)
 
 
 def times_log(x, log_y):

@@ -60,7 +60,7 @@ def _register(kinds_of_p, kind_of_q):
 
 def _infinite(p, q):
     """p has values of a positive probability where q has no density."""
-    parameter = next(vars(p)[name] for name in p.arg_constraints if name in vars(p))
+    parameter = getattr(p, next(iter(p.arg_constraints)))
     shape = broadcast_shapes(p.batch_shape, q.batch_shape)
     return full(shape, math.inf, **_options_of(parameter))
 

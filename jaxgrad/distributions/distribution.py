@@ -93,6 +93,15 @@ class Distribution:
             self._validate_sample(value)
         return value
 
+    def _checked_place(self, value) -> Tensor:
+        """The place of a distribution function, checked as a value: it may also be the end 0 of a
+        support of positive numbers.
+        """
+        if self._validate_args:
+            is_tensor = isinstance(value, Tensor)
+            self._validate_sample(value.masked_fill(value == 0, 1) if is_tensor else value)
+        return value
+
     def _validate_sample(self, value: Tensor):
         """Raise ValueError for a value that does not fit the shapes, or is outside of the support.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..frontend.factories import empty, zeros_like
+from ..frontend.tensor_data import as_tensor
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
@@ -15,6 +16,13 @@ from .utils import _options_of, broadcast_all
 def standard_exponential(shape, like: Tensor) -> Tensor:
     """Positive numbers from the exponential distribution of rate 1, in the dtype of `like`."""
     return empty(shape, **_options_of(like)).exponential_()
+
+
+def exponential_quantile(probability, like: Tensor) -> Tensor:
+    """The number below which a standard exponential sample lies with a probability."""
+    if not isinstance(probability, Tensor):
+        probability = as_tensor(probability, **_options_of(like))
+    return -(-probability).log1p()
 
 
 @fused

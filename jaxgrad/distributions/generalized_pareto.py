@@ -11,7 +11,7 @@ from . import constraints
 from ._formulas import bound, fused, where_defined
 from ._special import expm1_quotient, log1p_quotient
 from .distribution import Distribution
-from .exponential import standard_exponential
+from .exponential import exponential_quantile, standard_exponential
 from .utils import broadcast_all
 
 
@@ -141,7 +141,9 @@ class GeneralizedPareto(Distribution):
         return generalized_pareto_log_cdf(self._checked(value), *self._parameters)
 
     def icdf(self, value) -> Tensor:
-        return _generalized_pareto_sample(-(-value).log1p(), *self._parameters)
+        return _generalized_pareto_sample(
+            exponential_quantile(value, self.scale), *self._parameters
+        )
 
     def entropy(self) -> Tensor:
         return self.scale.log() + self.concentration + 1

@@ -30,8 +30,8 @@ def _variance(concentration, rate):
 
 
 @fused
-def inverse_gamma_cdf(value, concentration, rate):
-    return ops.igammac(concentration, rate / value)
+def inverse_gamma_cdf(place, concentration, rate):
+    return ops.igammac(concentration, rate / place)
 
 
 @fused

@@ -11,7 +11,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy
 from ._special import log_beta
-from .exponential import standard_exponential
+from .exponential import exponential_quantile, standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
@@ -136,7 +136,7 @@ class Kumaraswamy(DirectDistribution):
         return kumaraswamy_cdf(self._checked(value), self.concentration1, self.concentration0)
 
     def icdf(self, value) -> Tensor:
-        exponential = -(-value).log1p()
+        exponential = exponential_quantile(value, self.concentration1)
         return _kumaraswamy_sample(exponential, self.concentration1, self.concentration0)
 
     def entropy(self) -> Tensor:

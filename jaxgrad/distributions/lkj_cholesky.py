@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
@@ -68,6 +69,7 @@ class LKJCholesky(Distribution):
         concentration: Tensor | float = 1.0,
         validate_args: bool | None = None,
     ):
+        dim = operator.index(dim)
         if dim < 2:
             raise ValueError(
                 f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."

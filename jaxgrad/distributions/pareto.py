@@ -9,7 +9,7 @@ from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import bound, fused, where_defined
-from .exponential import Exponential, standard_exponential
+from .exponential import Exponential, exponential_quantile, standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, ExpTransform
 from .utils import broadcast_all
@@ -92,7 +92,7 @@ class Pareto(DirectDistribution):
     cdf = bound(pareto_cdf)
 
     def icdf(self, value) -> Tensor:
-        return _pareto_sample(-(-value).log1p(), self.scale, self.alpha)
+        return _pareto_sample(exponential_quantile(value, self.scale), self.scale, self.alpha)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

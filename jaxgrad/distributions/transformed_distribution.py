@@ -93,9 +93,10 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(base, count - len(self.base_dist.event_shape))
 
     def cdf(self, value) -> Tensor:
-        value = self._checked(value)
         for transform in reversed(self.transforms):
             value = transform.inv(value)
+        if self._validate_args:  # so that a value may be at the end of the support
+            self.base_dist._validate_sample(value)
         return self._increasing(self.base_dist.cdf(value))
 
     def icdf(self, value) -> Tensor:

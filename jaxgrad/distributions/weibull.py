@@ -8,7 +8,7 @@ from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import bound, fused, where_defined, xlogy
-from .exponential import Exponential, standard_exponential
+from .exponential import Exponential, exponential_quantile, standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, PowerTransform
 from .utils import broadcast_all, euler_constant
@@ -21,8 +21,8 @@ def weibull_log_prob(value, scale, concentration):
 
 
 @fused
-def weibull_cdf(value, scale, concentration):
-    return -ops.expm1(-ops.pow(value / scale, concentration))
+def weibull_cdf(place, scale, concentration):
+    return -ops.expm1(-ops.pow(place / scale, concentration))
 
 
 @fused
@@ -103,7 +103,9 @@ class Weibull(DirectDistribution):
     cdf = bound(weibull_cdf)
 
     def icdf(self, value) -> Tensor:
-        return _weibull_sample(-(-value).log1p(), self.scale, self.concentration)
+        return _weibull_sample(
+            exponential_quantile(value, self.scale), self.scale, self.concentration
+        )
 
     entropy = bound(_entropy)
 

@@ -627,3 +627,37 @@ def test_mixtures_of_vectors():
     assert mixture.sample((5,)).shape == (5, 3, 2)
     assert mixture.expand((4, 3)).log_prob(value).shape == (4, 3)
     same([[1.5, -0.5]] * 3, mixture.mean.tolist(), "mean")
+
+
+@pytest.mark.parametrize(
+    ("distribution", "last"),
+    [
+        (D.LogNormal(0.0, 1.0), 0.5),
+        (D.Weibull(1.0, 2.0), 0.632121),
+        (D.InverseGamma(3.0, 1.0), 0.919699),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_distribution_functions_begin_at_the_end_of_the_support(distribution, last):
+    assert distribution.cdf(jaxgrad.tensor([0.0, 1.0])).tolist() == pytest.approx([0, last])
+    with pytest.raises(ValueError, match="Expected value argument"):
+        distribution.cdf(jaxgrad.tensor([-1.0]))
+    with pytest.raises(ValueError, match="Expected value argument"):
+        distribution.log_prob(jaxgrad.tensor([0.0, 1.0]))
+
+
+def test_quantiles_of_numbers():
+    assert D.Pareto(1.0, 2.0).icdf(0.5).item() == pytest.approx(2**0.5)
+    assert D.Weibull(1.0, 2.0).icdf(0.5).item() == pytest.approx(math.log(2) ** 0.5)
+    assert D.Kumaraswamy(1.0, 2.0).icdf(0.5).item() == pytest.approx(1 - 0.5**0.5)
+    wide = D.Weibull(1.0, 2.0).icdf(jaxgrad.tensor(0.5, dtype=jaxgrad.float64))
+    assert wide.dtype == jaxgrad.float64
+
+
+def test_divergences_of_chi2_that_are_infinite():
+    for other in (D.ContinuousBernoulli(0.3), D.Uniform(0.0, 1.0), D.Beta(1.0, 2.0)):
+        assert D.kl_divergence(D.Chi2(1.0), other).item() == INF
+
+
+def test_the_number_of_rows_may_be_a_tensor():
+    assert D.LKJCholesky(jaxgrad.tensor(3)).sample().shape == (3, 3)
