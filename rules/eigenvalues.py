@@ -96,9 +96,9 @@ def _unequal(gradient, equal):
 def _depends(rotation, equal, size, with_values=True):
     """Where a gradient with respect to a rotation or phase of vectors of equal values is not 0.
 
-    Vectors at right angles turn by skew-Hermitian matrices, so only that part of it counts, if
-    `with_values`: the gradient of the values is known too. If it went another way, a function that
-    depends on both may have a derivative of which only the other part shows.
+    Vectors at right angles turn by skew-Hermitian matrices, so only that part counts. Where the
+    gradient of the values is not known, without `with_values`, the Hermitian part counts too: it
+    may come from a function of vectors and values.
     """
     # of a part of a gradient the phase says nothing
     turned = abs(rotation.imag) > jnp.sqrt(jnp.finfo(size.dtype).eps) * size
@@ -181,7 +181,7 @@ linalg_eigh.undefined = linalg_eigvalsh.undefined = (
 
 
 def linalg_eigh_backward(grad_values, grad_vectors, values, vectors, with_values=True):
-    """The gradient of a Hermitian matrix, of gradients of which one may be None."""
+    """The gradient of a Hermitian matrix. The gradient of one of its results may be None."""
     adjoint, inner = matrices.hermitian_transpose(vectors), jnp.zeros_like(vectors)
     if grad_vectors is not None:
         rotation, (difference, equal) = matrix_product(adjoint, grad_vectors), _differences(values)
@@ -264,7 +264,7 @@ linalg_svd.undefined = linalg_svdvals.undefined = (
 
 
 def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, with_values=True):
-    """The gradient of the matrix, of gradients of which some may be None.
+    """The gradient of the matrix. Gradients of results may be None.
 
     The differentials of the thin decomposition are dU = U X + (1 - U U^H) dA V / S and
     dV = V Y + (1 - V V^H) dA^H U / S with skew-Hermitian X and Y, for which
@@ -390,7 +390,7 @@ def svd_right_jvp(tangent, U, S, Vh):
 
 
 def _svd_vectors_jvp(tangent, vectors, S, others):
-    """The tangent of singular vectors, of that of the matrix of which they are the left ones."""
+    """The tangent of the left singular vectors of a matrix, by the tangent of the matrix."""
     k, size = S.shape[-1], size_of(tangent)
     thin, rest = vectors[..., :k], vectors[..., k:]
     image = matrix_product(tangent, others[..., :k])
@@ -465,7 +465,7 @@ linalg_eig.undefined = linalg_eigvals.undefined = (
 
 
 def linalg_eig_backward(grad_values, grad_vectors, values, vectors):
-    """The gradient of the matrix, of gradients of which one may be None.
+    """The gradient of the matrix. The gradient of one of its results may be None.
 
     The differentials are dL = diag(P) and dV = V (P / (l_j - l_i)), less what keeps the vectors at
     unit length, where P = V^-1 dA V.

@@ -104,7 +104,7 @@ for _function in (linalg_qr, qr, geqrf):
 
 
 def geqrf_backward(grads, A, packed, tau):
-    """The gradient of A, of which the first min(m, n) columns must be independent.
+    """The gradient of A, whose first min(m, n) columns must be independent.
 
     `1 - Q` is `V (T V_n^H)`, a unit lower times an upper triangle with tau on its diagonal: an LU
     factorization without exchanges. So a change of Q gives that of V and tau, and back.

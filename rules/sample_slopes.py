@@ -189,7 +189,7 @@ def _less_product(a, n, x):
 
 
 def _halves(x):
-    """Two numbers of half the digits, of which x is the sum."""
+    """Two numbers of half the digits whose sum is x."""
     words, digits = (jnp.uint64, 27) if x.dtype == jnp.float64 else (jnp.uint32, 12)
     bits = lax.bitcast_convert_type(lax.stop_gradient(x), words)
     high = lax.bitcast_convert_type((bits >> digits) << digits, x.dtype)

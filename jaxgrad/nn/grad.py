@@ -16,10 +16,8 @@ def _input_gradient(ndim: int):
         input_size, weight: Tensor, grad_output: Tensor, stride=1, padding=0, dilation=1, groups=1
     ) -> Tensor:
         input = grad_output.new_empty(1).expand(input_size)
-        settings = _settings(ndim, stride, padding, dilation, groups)
-        return ops.convolution_backward(
-            grad_output, input, weight, None, *settings, (True, False, False)
-        )[0]
+        settings = ndim, stride, padding, dilation, groups
+        return _convolution_backward(grad_output, input, weight, settings, (True, False, False))[0]
 
     return _named(gradient, ndim, "input")
 
@@ -30,20 +28,18 @@ def _weight_gradient(ndim: int):
         input: Tensor, weight_size, grad_output: Tensor, stride=1, padding=0, dilation=1, groups=1
     ) -> Tensor:
         weight = grad_output.new_empty(1).expand(weight_size)
-        settings = _settings(ndim, stride, padding, dilation, groups)
-        return ops.convolution_backward(
-            grad_output, input, weight, None, *settings, (False, True, False)
-        )[1]
+        settings = ndim, stride, padding, dilation, groups
+        return _convolution_backward(grad_output, input, weight, settings, (False, True, False))[1]
 
     return _named(gradient, ndim, "weight")
 
 
-def _settings(ndim, stride, padding, dilation, groups):
-    stride, padding, dilation = (
-        (value,) * ndim if isinstance(value, int) else tuple(value)
-        for value in (stride, padding, dilation)
+def _convolution_backward(grad_output, input, weight, settings, mask):
+    ndim, *steps, groups = settings
+    steps = [(value,) * ndim if isinstance(value, int) else tuple(value) for value in steps]
+    return ops.convolution_backward(
+        grad_output, input, weight, None, *steps, False, (0,) * ndim, groups, mask
     )
-    return stride, padding, dilation, False, (0,) * ndim, groups
 
 
 def _named(gradient, ndim, of):

@@ -135,7 +135,7 @@ class Alias:
     def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
         self.tangents = None
         self.storage, self.root, self.base = storage, root, base
-        self._place, self._whole = place, storage.aval  # of which its place is a part
+        self._place, self._whole = place, storage.aval  # its place is a part of it
         self.steps, self.creation, self.before = steps, creation, None
         self.seen = storage.epoch
         self.followed = 0 if root is None else root.followed
