@@ -110,6 +110,8 @@ def convert(argument: Argument, value, is_tensor):
     if value is None:
         if kind.optional or argument.default is None:
             return None
+        if kind.list and argument.default is not REQUIRED:
+            return argument.default
         raise Mismatch
     # other types, such as a generator, pass as they are
     convert_item = CONVERTERS.get(kind.base, lambda value, is_tensor: value)

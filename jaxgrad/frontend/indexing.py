@@ -315,6 +315,10 @@ def setitem(tensor: Tensor, index, value):
         )
     if isinstance(value, Tensor):
         value = along(value, tensor)
+    if index is False:
+        return
+    if index is True:  # PyTorch copies, which converts
+        index = (None, ...)
     if isinstance(index, Tensor) and index.dtype == dtypes.bool and _is_one(value):
         _fill_mask(tensor, index, value)
         return

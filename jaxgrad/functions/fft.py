@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Unpack
 
 from .. import ops
@@ -366,6 +367,7 @@ def fftfreq(n: int, d: float = 1.0, **options: Unpack[FactoryOptions]) -> Tensor
     >>> jaxgrad.fft.fftfreq(4, 0.5)
     tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
     """
+    n = operator.index(n)
     return _frequencies("fftfreq", _fftfreq, n, (n,), d, options)
 
 
@@ -378,6 +380,7 @@ def rfftfreq(n: int, d: float = 1.0, **options: Unpack[FactoryOptions]) -> Tenso
     >>> jaxgrad.fft.rfftfreq(4, 0.5)
     tensor([0.0000, 0.5000, 1.0000])
     """
+    n = operator.index(n)
     return _frequencies("rfftfreq", _rfftfreq, n, (n // 2 + 1,), d, options)
 
 

@@ -306,3 +306,11 @@ def test_transposes_of_what_is_no_matrix():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert batch[0].H.shape == (4, 3)
+
+
+def test_assigning_by_true_converts_and_by_false_does_nothing():
+    x = jaxgrad.zeros(2, 3, dtype=jaxgrad.float64)
+    x[True] = jaxgrad.tensor([1.0, 2.0, 3.0])
+    assert x.tolist() == [[1.0, 2.0, 3.0]] * 2
+    x[False] = jaxgrad.ones(7)
+    assert x.tolist() == [[1.0, 2.0, 3.0]] * 2

@@ -242,3 +242,9 @@ def test_the_second_derivative_of_logsumexp(order):
         p = jax.nn.softmax(x)
         numpy.testing.assert_allclose(hessian, jnp.diag(p) - jnp.outer(p, p), 1e-12, 1e-14)
     count("closed forms")
+
+
+def test_no_dim_of_the_greatest_is_all():
+    x = jaxgrad.tensor([[1.0, 5.0], [3.0, 2.0]])
+    assert jaxgrad.amax(x, None).item() == x.amax(dim=None).item() == 5
+    assert jaxgrad.amin(x, dim=None, keepdim=True).tolist() == [[1.0]]
