@@ -1,11 +1,12 @@
 """Compare with PyTorch on new random inputs: `make oracle`.
 
-python tests/oracle/run.py [NAME...] [--seed N] [--processes N]     (needs torch 2.13)
+python tests/oracle/run.py [NAME...] [--seed N] [--all] [--processes N]     (needs torch 2.13)
 
 Without names it runs all scripts live_*.py; `sparse` names live_sparse.py. Each runs in a process
 of its own, so one that fails, or crashes, stops no other. A line tells of each when it ends, with
 the last lines of what it printed if it failed, and all lines come again at the end. The exit status
-is 1 if one failed. The inputs are those of the seed: `--seed N` repeats those of another run.
+is 1 if one failed. The inputs are those of the seed: `--seed N` repeats those of another run. Where
+the cases are the same in every run, and many, the seed draws a part of them; `--all` takes all.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from seed import SEED
 HERE = Path(__file__).parent
 NAMES = sorted(path.stem.removeprefix("live_") for path in HERE.glob("live_*.py"))
 # these take minutes, so they start first
-LONG = "interrupts", "compiled", "programs", "samples", "operators"
+LONG = "samples", "compiled", "matrix", "forward_ad", "interrupts", "operators", "programs"
 
 SHOWN = 60  # lines of a script that failed
 
@@ -61,7 +62,7 @@ def run(names, seed, processes):
         print("\n".join([line, *(f"    {text}" for text in tail)]), flush=True)
 
     with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(show, sorted(names, key=lambda name: (name not in LONG, name))))
+        list(pool.map(show, sorted(names, key=lambda name: (LONG + (name,)).index(name))))
     print("\n".join(["", *sorted(lines)]))
     failed = sum(" failed " in line for line in lines)
     seconds = time.monotonic() - started
@@ -73,11 +74,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--seed", type=int, default=SEED, metavar="N")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N")
     options = parser.parse_args()
     unknown = set(options.names).difference(NAMES)
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: the scripts are {', '.join(NAMES)}")
+    SETTINGS["ALL"] = str(int(options.all))
     print(f"random inputs: --seed {options.seed}", flush=True)
     sys.exit(not run(options.names or NAMES, options.seed, options.processes))
 
