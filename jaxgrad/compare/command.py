@@ -91,10 +91,9 @@ def verdict(comparison: Comparison):
     runs = comparison.first, comparison.second
     if comparison.difference is not None:
         return [*lines, *report.lines_of(comparison.difference, *runs)], DIFFERENT
-    lines.append(
-        f"equal: {comparison.compared} records differ by at most {comparison.largest:.1e} of their "
-        "norms"
-    )
+    which = "equal up to there" if lines else "equal"
+    amount = f"{comparison.compared} records differ by at most {comparison.largest:.1e}"
+    lines.append(f"{which}: {amount} of their norms")
     if comparison.noise:
         lines.append(
             f"  the gradients of {len(comparison.noise)} parameters are rounding and nothing else, "

@@ -38,7 +38,7 @@ def judge(single: Comparison, double: Comparison) -> Conditioning:
     """Compare two comparisons, in single and in double precision."""
     singles, doubles = (single.first, single.second), (double.first, double.second)
     gaps = [Gaps(*runs) for runs in zip(singles, doubles, strict=True)]
-    gradients = [gap.largest("parameter gradient") for gap in gaps]
+    gradients = [gap.largest("parameter gradient", single.noise) for gap in gaps]
     distances = distances_at(single.difference, gaps)
     verdict = FAULT if double.difference else verdict_of(single.difference, distances)
     places = [c.difference and c.difference.place for c in (single, double)]
@@ -83,8 +83,10 @@ class Gaps:
     def at(self, record: Record) -> float | None:
         return self.by_number.get(record.number, (None, None))[1]
 
-    def largest(self, kind: str) -> float | None:
-        gaps = [gap for record, gap in self.by_number.values() if record.kind == kind]
+    def largest(self, kind: str, without) -> float | None:
+        """The largest gap of records of a kind, but for those with certain names."""
+        pairs = self.by_number.values()
+        gaps = [gap for record, gap in pairs if record.kind == kind and record.name not in without]
         return max((gap for gap in gaps if math.isfinite(gap)), default=None)
 
 

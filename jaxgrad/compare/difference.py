@@ -120,10 +120,11 @@ class Comparison:
         outputs = zipped(record.outputs, other.outputs)
         scale = self.scale_of(record)
         gaps = [self.relative(*both) for both in outputs]
-        finite = [gap for gap in gaps if math.isfinite(gap)]
         different = [both for both in outputs if not self.is_equal(*both, scale)]
         if not different:
-            self.largest = max([self.largest, *finite])
+            small = zip(gaps, outputs, strict=True)
+            small = [gap for gap, both in small if gap <= self.tolerance(both[0])]
+            self.largest = max([self.largest, *small])
             self.note_noise(pair, outputs)
             return None
         if self.is_excused(pair, inputs):

@@ -6,7 +6,7 @@ both runs start from the same numbers. What is computed from it is computed in d
 
 from __future__ import annotations
 
-from .values import is_inplace, name_of, tensors_in
+from .values import is_inplace, name_of, replace, tensors_in
 
 DRAWS = {
     *("bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_"),
@@ -26,7 +26,7 @@ class Doubling:
     def __init__(self, torch):
         self.torch = torch
         original = torch.from_numpy  # which PyTorch shows to no mode
-        torch.from_numpy = lambda array: self.doubled(original(array))
+        replace("from_numpy", lambda array: self.doubled(original(array)))
 
     def call(self, function, args, kwargs):
         name = name_of(function)

@@ -8,6 +8,7 @@ import inspect
 
 from .places import place_of_call
 from .recorder import SPACES, Recorder
+from .values import replace
 
 
 def install(recorder: Recorder):
@@ -137,7 +138,7 @@ def wrap_compile(recorder):
 
         return call
 
-    torch.compile = compile
+    replace("compile", compile)
 
 
 class Batches:

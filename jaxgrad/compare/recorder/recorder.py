@@ -26,6 +26,7 @@ class Recorder:
     def __init__(self, torch, log: Log, options: dict):
         self.torch, self.log, self.options = torch, log, options
         self.step, self.depth, self.is_paused = 0, 0, False
+        self.noted = 0  # the last step at whose begin parameters were recorded
         self.silent, self.boundaries = set(SKIPPED), set()
         self.roots: list = []  # weak references to the outermost modules that were called
         self.paths = weakref.WeakKeyDictionary()  # of modules
@@ -128,6 +129,7 @@ class Recorder:
         place, _ = place_of_call()
         if self.depth == 0:
             self.meet(module, place)
+            self.note_unrecorded_updates(place)
         if module in self.compiled:
             return self.compiled_call(module, original, (module, *args), kwargs)
         inputs = self.inputs_of(module, args, kwargs) if self.is_active() else None
@@ -163,6 +165,14 @@ class Recorder:
             for path, part in module.named_modules():
                 self.paths.setdefault(part, f"{type(module).__name__}.{path}".strip("."))
             self.note_parameters("initial parameter", place, lambda p: p, [module])
+
+    def note_unrecorded_updates(self, place):
+        """Record the parameters that steps have changed which are not recorded, once a step."""
+        if self.step != self.noted and self.is_active():
+            if self.options.get("every", 1) > 1:
+                with self.pause():
+                    self.note_parameters("updated parameter", place, lambda p: p)
+            self.noted = self.step
 
     def load(self, module):
         if self.state and set(self.state) == set(module.state_dict()):

@@ -36,15 +36,14 @@ def array_of(tensor) -> np.ndarray:
 
 
 def summarize(tensor) -> dict:
-    """The summary of a tensor: its shape, dtype, a hash of its bytes, its norm, extremes and
-    sketch, and a hash of the places of its elements that are not finite.
-    """
-    array = array_of(tensor)
-    dtype = str(tensor.dtype).rpartition(".")[2]
-    return {"shape": list(array.shape), "dtype": dtype, **of_array(array, dtype)}
+    """The summary of a tensor of either library."""
+    return of_array(array_of(tensor), str(tensor.dtype).rpartition(".")[2])
 
 
 def of_array(array: np.ndarray, dtype: str) -> dict:
+    """The shape, dtype, norm, extremes and sketch of numbers, a hash of their bytes, and one of the
+    places of those that are not finite.
+    """
     head = repr((dtype, array.shape)).encode()
     digest = hashlib.blake2b(head + array.tobytes(), digest_size=8).hexdigest()
     flat = array.reshape(-1)
@@ -59,6 +58,8 @@ def of_array(array: np.ndarray, dtype: str) -> dict:
     sketch, square = sketch_of(flat)
     return {
         "digest": digest,
+        "shape": list(array.shape),
+        "dtype": dtype,
         "norm": math.sqrt(square),
         "low": low,
         "high": high,

@@ -7,6 +7,8 @@ import importlib
 import os
 import time
 
+from .values import replace
+
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -47,7 +49,7 @@ class Clock:
             is_module = isinstance(result, self.torch.nn.Module)
             return result if is_module else self.ticking(result, "compiled")
 
-        self.torch.compile = compile
+        replace("compile", compile)
 
     def ticking(self, function, kind):
         @functools.wraps(function)

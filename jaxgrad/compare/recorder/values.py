@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 DEEPEST = 4
 LONGEST = 60  # of a value that is recorded as text
 
 # what the two libraries call an operator that Python calls by its symbol
 NAMES = {"truediv": "div", "rtruediv": "rdiv", "invert": "bitwise_not", "floordiv": "floor_divide"}
+
+
+def replace(name: str, value):
+    """Put a value in place of a function of the library, under both names of the library."""
+    for module in filter(None, map(sys.modules.get, ("torch", "jaxgrad"))):
+        setattr(module, name, value)
 
 
 def tensors_in(value, kind, depth=0) -> list:
