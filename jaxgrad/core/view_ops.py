@@ -32,7 +32,7 @@ def plain(value):
 
 def arranged(call, outputs) -> tuple[Aval, ...]:
     """The outputs of a call with PyTorch's strides."""
-    if is_view(call):
+    if is_view(call) or "parts" in call.primitive.rule.tags:
         several = is_several(call)
         views = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
         return tuple(map(with_strides, outputs, [layout(view)[0] for view in views]))

@@ -1,13 +1,16 @@
 """Random sequences of writes, views and changes of size on one memory, in PyTorch and in jaxgrad.
 
 After each sequence all tensors have the same values, shapes, strides and offsets in both, or the
-same step has raised.
+same step has raised. And results of operators on random layouts: whether they are views, of which
+tensor, and what they share.
 """
 
 import random
 
+import numpy as np
 import pytest
 import torch
+from helpers import checks
 from oracle.seed import SEED
 
 import jaxgrad
@@ -47,6 +50,16 @@ def step(draw):
         "add_": lambda t, xs: xs[0].add_(number),
         "copy_": lambda t, xs: xs[0].copy_(chosen(xs, other).clone()),
         "storage": lambda t, xs: xs[0].untyped_storage().__setitem__(4 * offset + 3, 64),
+        "part of the storage": lambda t, xs: (
+            xs[0].untyped_storage()[4 * offset : 4 * offset + 4].fill_(0)
+        ),
+        "unsafe_split": lambda t, xs: xs.extend(chosen(xs, place).detach().unsafe_split(2)),
+        "view as int32": lambda t, xs: xs.append(
+            chosen(xs, place).detach().view(t.int32).view(t.float32)
+        ),
+        "view as float64": lambda t, xs: xs.append(
+            chosen(xs, place).detach().view(t.float64).view(t.float32)
+        ),
         "permute_copy": lambda t, xs: xs.append(
             t.permute_copy(chosen(xs, place), [*range(chosen(xs, place).ndim)][::-1])
         ),
@@ -72,3 +85,125 @@ def test_sequences(number):
     steps = [step(draw) for _ in range(STEPS)]
     expected, actual = outcome(torch, steps), outcome(jaxgrad, steps)
     assert actual == expected, (SEED, [name for name, _ in steps])
+
+
+# of a tensor `x` (n, m), one `z` (n, m, k), a complex `c` (n, m), and places `i`
+RESULTS = """
+x.reshape(-1)
+x.reshape(x.shape)
+x.view(x.shape)
+x.contiguous()
+x.flatten()
+x.t()
+x.T
+x.squeeze()
+x[0]
+x[:, 0]
+x[i]
+x[..., None]
+x.expand(2, *x.shape)
+x.expand_as(x)
+x.broadcast_to(x.shape)
+x.unbind(0)
+x.split(1)
+x.chunk(2, 1)
+x.tensor_split(2)
+x.unsafe_split(1)
+x.unsafe_chunk(2, 1)
+x.diagonal()
+x.diag()
+torch.diag_embed(x)
+x.unfold(0, 1, 1)
+x.unflatten(1, (1, -1))
+x.swapaxes(0, 1)
+x.movedim(0, 1)
+z.movedim((0, 1), (1, 2))
+x.narrow(0, 0, 1)
+x.to(torch.float32)
+x.to(torch.float64)
+x.float()
+x.clone()
+x.detach()
+x.data
+x.real
+c.real
+c.imag
+c.conj()
+c.resolve_conj()
+c.mH
+torch.view_as_real(c)
+x.view_as(x)
+x.sum_to_size(x.shape)
+x.index_select(0, i)
+x.quantile(0.5, 0)
+x.nanquantile(torch.tensor([0.25, 0.5]), 1)
+torch.einsum("ij->", x)
+torch.einsum("ij->i", x)
+torch.einsum("ij->ji", x)
+torch.einsum("ijk->kj", z)
+torch.einsum("iij->ij", z[:, :1].expand(-1, z.shape[0], -1))
+torch.atleast_1d(x)
+torch.atleast_2d(x[0])
+torch.atleast_3d(x)
+torch.broadcast_tensors(x, x[0])
+torch.meshgrid(x[0], x[0], indexing="ij")
+torch.cartesian_prod(x[0])
+torch.hsplit(x, 1)
+torch.dsplit(z, 1)
+torch.block_diag(x)
+torch.cat([x])
+torch.stack([x])
+torch.hstack([x])
+torch.positive(x)
+torch.empty_strided((2, 2), (5, 1)).fill_(0)
+torch.rot90(x)
+torch.flip(x, (0,))
+torch.roll(x, 1)
+torch.triu(x)
+F.pad(x, (0, 0))
+F.dropout(x, 0.5, False)
+F.unfold(x[None, None], 1)
+F.pixel_shuffle(x[None, None], 1)
+F.normalize(x)
+torch.nn.Identity()(x)
+torch.nn.Flatten()(z)
+""".strip().split("\n")
+
+
+def flags(module, result, operands):
+    """Of each result: whether it is a view, of which operand, and which operands it changes."""
+    described = []
+    for tensor in result if isinstance(result, tuple | list) else [result]:
+        base = tensor._base
+        owner = [name for name, x in operands.items() if base is x]
+        numbers = {name: x.clone() for name, x in operands.items()}
+        with module.no_grad():
+            if tensor.numel():
+                tensor.detach().as_strided((1,), (1,)).add_(1)
+        changed = [name for name, x in operands.items() if not module.equal(x, numbers[name])]
+        same = [name for name, x in operands.items() if tensor is x]
+        described.append((tuple(tensor.shape), tensor._is_view(), owner, same, changed))
+    return described
+
+
+@pytest.mark.parametrize("expression", RESULTS)
+def test_results_that_share_memory(expression):
+    draw = np.random.default_rng(SEED)
+    for _ in range(4):
+        n, m, k = map(int, draw.integers(1, 4, 3))
+        arrays = {
+            "x": draw.normal(size=(n, m)).astype(np.float32),
+            "z": draw.normal(size=(n, m, k)).astype(np.float32),
+            "c": (draw.normal(size=(n, m)) + 1j * draw.normal(size=(n, m))).astype(np.complex64),
+        }
+        is_transposed, outcomes = draw.random() < 0.5, []
+        for module in (torch, jaxgrad):
+            operands = {name: module.tensor(array) for name, array in arrays.items()}
+            if is_transposed:
+                shown = operands["x"].t().contiguous()
+                operands["x"] = shown.t()
+            scope = {"torch": module, "F": module.nn.functional, "i": module.tensor([0, 0])}
+            result = eval(expression, scope | operands)
+            outcomes.append(flags(module, result, operands))
+        assert outcomes[1] == outcomes[0], f"SEED={SEED} {(n, m, k)} transposed={is_transposed}"
+        checks.count("memory of results")
