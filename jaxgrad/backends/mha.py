@@ -1,6 +1,6 @@
 """The fast path of multi-head attention, as torch.backends.mha.
 
-XLA compiles layers as they are written. The setting says whether attention takes nested tensors, and
+XLA compiles layers as they are written. The setting says whether attention takes nested tensors and
 whether `nn.TransformerEncoder` gives 0 at the padding.
 """
 

@@ -26,7 +26,7 @@ from ..tape.sparse_tensor import (
     values_of,
 )
 from ..tape.tensor import Tensor, is_concrete, wrap
-from . import _elements, _operators, _pattern
+from . import _elements, _operators, _pattern, _refusals
 from ._layouts import BLOCKLESS, BLOCKS, NAMES, ROWS, TURNED
 
 
@@ -257,11 +257,7 @@ def call(name: str, args, kwargs):
         return getattr(ops, name)(*dense, **kwargs)
     operator = _operators.operator(name)
     if operator is None:
-        raise NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend: {name} "
-            f"takes no tensors of layout {first.layout} here. Call it on tensor.values(), or on "
-            "tensor.to_dense()"
-        )
+        raise _refusals.refusal(name, first.layout)
     plain = _Coordinates()
     named = {key: plain(value) for key, value in kwargs.items()}
     result = operator(*map(plain, args), **named)
@@ -300,12 +296,15 @@ def _check_sum(one, other):
         )
 
 
+_SWAPS = ("transpose", "swapaxes", "swapdims")
+
+
 def _in_layout(name, args, result: SparseTensor, first: CompressedTensor) -> CompressedTensor:
     """A result in the layout of the first operand; a transpose exchanges rows and columns."""
     layout, block, count = first.layout, block_of(first), batch_dims(first)
     matrix = {count, count + 1}
-    dims = {_elements.wrapped(dim, first.ndim) for dim in args[1:3]} if name == "transpose" else ()
-    if name == "t" or (name == "transpose" and dims == matrix):
+    dims = {_elements.wrapped(dim, first.ndim) for dim in args[1:3]} if name in _SWAPS else ()
+    if name == "t" or dims == matrix:
         layout, block = TURNED[layout], block and block[::-1]
     if name in ("mm", "matmul"):
         layout, block = sparse_csr, None

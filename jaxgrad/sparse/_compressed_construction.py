@@ -257,15 +257,26 @@ def _check_numbers(words, compressed, plain, size, batch, block):
     extent = pair[1] if words.is_rows else pair[0]
     steps, name = np.diff(begin), words.compressed
     if (begin[:, 0] != 0).any():
-        raise RuntimeError(f"`{name}[..., 0] == 0` is not satisfied.")
+        raise RuntimeError(
+            f"`{name}[..., 0] == 0` is not satisfied: {name} begins with "
+            f"{np.unique(begin[:, 0]).tolist()}"
+        )
     if (begin[:, -1] != places.shape[1]).any():
-        raise RuntimeError(f"`{name}[..., -1] == nnz` is not satisfied.")
+        raise RuntimeError(
+            f"`{name}[..., -1] == nnz` is not satisfied: {name} ends with "
+            f"{np.unique(begin[:, -1]).tolist()}, and {words.plain} has {places.shape[1]} elements "
+            "in its last dimension"
+        )
     if ((steps < 0) | (steps > extent)).any():
         raise RuntimeError(
-            f"`0 <= {name}[..., 1:] - {name}[..., :-1] <= {words.other}` is not satisfied."
+            f"`0 <= {name}[..., 1:] - {name}[..., :-1] <= {words.other}` is not satisfied: the "
+            f"steps are from {steps.min()} to {steps.max()}, and {words.other} is {extent}"
         )
     if ((places < 0) | (places >= extent)).any():
-        raise RuntimeError(f"`0 <= {words.plain} < {words.other}` is not satisfied.")
+        raise RuntimeError(
+            f"`0 <= {words.plain} < {words.other}` is not satisfied: {words.plain} has "
+            f"numbers from {places.min()} to {places.max()}, and {words.other} is {extent}"
+        )
     for row, line in zip(begin, places, strict=True):
         number = np.repeat(np.arange(len(row) - 1), np.diff(row)) * max(extent, 1) + line
         if (np.diff(number) <= 0).any():

@@ -9,7 +9,7 @@ from ..frontend.printing import arrays as printing
 from ..storage.inplace_check import permit
 from ..tape.sparse_tensor import CompressedTensor, Compression, is_compressed, sparse, values_of
 from ..tape.tensor import Tensor, current, held, is_concrete, name_of_node
-from . import _compressed, _elements, _layouts, _methods
+from . import _compressed, _elements, _layouts, _methods, _refusals
 
 
 class CompressedMethods:
@@ -74,10 +74,10 @@ class CompressedMethods:
         return _methods.sparse_mask(self, mask)
 
     def is_contiguous(self, memory_format=None):
-        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+        raise RuntimeError(f"Sparse {_refusals.short(self)} tensors do not have is_contiguous")
 
     def stride(self, dim=None):
-        raise RuntimeError("Sparse CSR tensors do not have strides")
+        raise RuntimeError(f"Sparse {_refusals.short(self)} tensors do not have strides")
 
     @shows_users_frames
     def numpy(self, *, force=False):
@@ -89,7 +89,7 @@ class CompressedMethods:
     def type(self, dtype=None, non_blocking=False):
         if dtype is None:
             return f"torch.sparse_csr.{self.dtype.scalar_type}Tensor"
-        return self.to(dtype)
+        return self.to(getattr(dtype, "dtype", dtype))
 
     def __reduce_ex__(self, protocol):
         part = self.detach()
@@ -146,7 +146,7 @@ ONLY_COORDINATES = (
 def install():
     """Give `CompressedTensor` its methods."""
     for name in ONLY_COORDINATES.split():
-        setattr(CompressedTensor, name, _methods.refused(name, "SparseCsrCPU"))
+        setattr(CompressedTensor, name, _methods.refused(name))
     hidden = {*vars(type("", (), {}))} - {"__hash__"}
     for name, member in vars(CompressedMethods).items():
         if name not in hidden:

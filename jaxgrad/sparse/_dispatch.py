@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from .. import ops
+from ..core import device as devices
 from ..core import promotion
 from ..frontend.methods import METHOD_CLASSES
 from ..late import LateModule
@@ -24,6 +27,7 @@ from . import (
     _methods,
     _operators,
     _pattern,
+    _refusals,
 )
 
 
@@ -35,12 +39,8 @@ def prepare():
 
 
 def refuse(name: str):
-    """Raise the NotImplementedError of an operator that takes no sparse tensors."""
-    raise NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: {name} takes "
-        "no tensors of layout torch.sparse_coo here. Call it on tensor.values(), or on "
-        "tensor.to_dense()"
-    )
+    """Raise the error of an operator that takes no sparse tensors."""
+    raise _refusals.refusal(name, devices.sparse_coo)
 
 
 def call(name: str, args, kwargs):
@@ -209,6 +209,24 @@ def drop_padding(tensor: SparseTensor):
 
 def _elements_of(gradient):
     return _compressed.as_coo(gradient) if is_compressed(gradient) else gradient
+
+
+def check_assigned(tensor: SparseTensor, gradient: SparseTensor):
+    """Raise RuntimeError for a gradient with elements where a tensor has none: its `.grad` holds
+    the values at the indices of the tensor alone.
+    """
+    coordinates = [_compressed.as_coo(x) if is_compressed(x) else x for x in (tensor, gradient)]
+    indices = [_pattern.known(x) for x in coordinates]
+    if any(numbers is None for numbers in indices) or len(indices[0]) != len(indices[1]):
+        return
+    present, assigned = (np.unique(numbers, axis=1).T.tolist() for numbers in indices)
+    extra = set(map(tuple, assigned)) - set(map(tuple, present))
+    if extra:
+        raise RuntimeError(
+            "the .grad of a sparse tensor has elements at its indices alone, and the assigned "
+            f"gradient has {len(extra)} others, such as {min(extra)}: keep it in a variable, or "
+            "call sparse_mask"
+        )
 
 
 def at_pattern(tensor: SparseTensor, gradient):

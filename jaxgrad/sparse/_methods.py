@@ -53,7 +53,7 @@ from ..tape.tensor import (
     set_tracked,
     state_of,
 )
-from . import _compressed, _elements, _layouts, _pattern, _products, _shapes, _types
+from . import _compressed, _elements, _layouts, _pattern, _products, _refusals, _shapes, _types
 
 
 def _needs_sparse(name: str, tensor: Tensor, layout="sparse coordinate tensor layout"):
@@ -651,7 +651,7 @@ class SparseMethods:
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
         if isinstance(dtype, str) and dtype.startswith("torch.sparse."):
             dtype = _types.TYPES[dtype.removeprefix("torch.sparse.")]
-        return self.to(dtype.dtype if isinstance(dtype, _types.SparseType) else dtype)
+        return self.to(getattr(dtype, "dtype", dtype))
 
     @shows_users_frames
     def new(self, *arguments, device=None):
@@ -691,7 +691,10 @@ class SparseMethods:
         return False
 
     def contiguous(self, memory_format=None):
-        raise RuntimeError("contiguous: Tensors of layout torch.sparse_coo have no strides")
+        raise RuntimeError(
+            "contiguous: unsupported memory format option Contiguous: tensors of layout "
+            f"{self.layout} have no strides"
+        )
 
     @shows_users_frames
     def numpy(self, *, force=False):
@@ -819,15 +822,11 @@ KEPT = frozenset(
 )
 
 
-def refused(name, backend="SparseCPU"):
+def refused(name):
     """A method that refuses a tensor of a sparse layout."""
 
     def refuse(self, *args, **kwargs):
-        raise NotImplementedError(
-            f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: {name} "
-            f"takes no tensors of layout {self.layout} here. Call it on tensor.values(), or on "
-            "tensor.to_dense()"
-        )
+        raise _refusals.refusal(name, self.layout)
 
     return refuse
 

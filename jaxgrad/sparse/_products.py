@@ -7,7 +7,7 @@ import numpy as np
 from .. import ops
 from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
-from . import _pattern
+from . import _pattern, _refusals
 from ._arithmetic import add, mul
 from ._elements import coalesce, ndim_of
 from ._pattern import needed, sparse_dims
@@ -179,3 +179,11 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor
     return getattr(ops, operator)(
         self, values_of(mat1), mat1._indices_held, mat1.shape[0], mat2, beta=beta, alpha=alpha
     )
+
+
+def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
+    """The solution of a triangular system with a sparse matrix; the copy of it has no elements."""
+    if is_sparse(self):
+        raise _refusals.refusal("triangular_solve", self.layout)
+    result = ops.triangular_solve(self, A.to_dense(), upper, transpose, unitriangular)
+    return type(result)(result.solution, self.new_empty(0))

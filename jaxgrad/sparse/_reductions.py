@@ -8,7 +8,7 @@ from .. import ops
 from ..core import dtypes
 from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
-from . import _pattern
+from . import _pattern, _refusals
 from ._elements import coalesce, like, merged, wrapped
 from ._pattern import groups, known, nnz, sparse_dims
 from ._shapes import unsqueeze
@@ -20,7 +20,7 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
     if dim is None:
         return ops.sum(values_of(self))
     if not isinstance(dim, int) and not len(dim):
-        return like(self, ops.alias(values_of(self)))
+        return like(self, _summed(values_of(self)))
     total = sum_over(self, dim)
     if not keepdim:
         return total
@@ -30,8 +30,16 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
     return total
 
 
-def any(self) -> Tensor:
+def _summed(values):
+    """Values in the dtype of their sums."""
+    is_inexact = values.dtype.is_floating_point or values.dtype.is_complex
+    return ops.alias(values) if is_inexact else values.to(dtypes.int64)
+
+
+def any(self, dim=None, keepdim=False) -> Tensor:
     """Whether an element is not 0."""
+    if dim is not None:
+        raise _refusals.refusal("any.dim", self.layout)
     return ops.any(values_of(merged(self)))
 
 
@@ -57,9 +65,7 @@ def sum_over(self: SparseTensor, dim) -> Tensor:
         most = max(dims, key=dims.count)
         raise RuntimeError(f"dim {most} appears multiple times in the list of dims")
     dims, count = set(dims or range(self.ndim)), sparse_dims(self)
-    values = values_of(self)
-    if not (values.dtype.is_floating_point or values.dtype.is_complex):
-        values = values.to(dtypes.int64)
+    values = _summed(values_of(self))
     inner = [place - count + 1 for place in dims if place >= count]
     values = values.sum(inner) if inner else values
     kept = [place for place in range(count) if place not in dims]

@@ -69,6 +69,7 @@ class SparseTensor(Tensor):
             )
         if gradient is not None:
             self._check_assigned(gradient)
+            implementation().check_assigned(self, gradient)
             gradient = values_for(self, gradient)
         if interception.grad is not None:
             interception.grad(self, True)

@@ -226,3 +226,36 @@ def test_files_and_copies(name):
         assert y.layout is x.layout
     with pytest.raises(AssertionError, match=f"Sparse {name.upper()} values"):
         jaxgrad.testing.assert_close(x, x * 2)
+
+
+def test_triangular_systems():
+    import jaxgrad as torch
+
+    matrix = torch.tensor([[2.0, 1.0, 0.0], [0.0, 4.0, 3.0], [0.0, 0.0, 5.0]], dtype=torch.float64)
+    right = torch.ones(3, 2, dtype=torch.float64)
+    csr, dense = matrix.to_sparse_csr().requires_grad_(), matrix.clone().requires_grad_()
+    result = torch.triangular_solve(right, csr)
+    # 5 z = 1, 4 y + 3 z = 1, 2 x + y = 1
+    assert torch.allclose(
+        result.solution[:, 0], torch.tensor([0.45, 0.1, 0.2], dtype=torch.float64)
+    )
+    assert result.cloned_coefficient.numel() == 0
+    result.solution.pow(2).sum().backward()
+    torch.linalg.solve(dense, right).pow(2).sum().backward()
+    assert torch.allclose(csr.grad.to_dense(), dense.grad * (matrix != 0))
+
+
+def test_swapped_axes_are_compressed_the_other_way():
+    import jaxgrad as torch
+
+    x = torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse_csr()
+    assert x.swapaxes(0, 1).layout is x.transpose(0, 1).layout is torch.sparse_csc
+
+
+def test_errors_of_indices_tell_the_numbers():
+    import jaxgrad as torch
+
+    with pytest.raises(RuntimeError, match=r"== nnz` is not satisfied: .*\[3\].*has 2 elements"):
+        torch.sparse_csr_tensor([0, 1, 3], [0, 1], [1.0, 2.0], (2, 2))
+    with pytest.raises(RuntimeError, match=r"col_indices < ncols.*from 0 to 5.*ncols is 2"):
+        torch.sparse_csr_tensor([0, 1, 2], [0, 5], [1.0, 2.0], (2, 2))

@@ -282,3 +282,29 @@ def test_old_types_warn_once():
     texts = [str(warning.message) for warning in caught]
     assert all("is deprecated.  Please use torch.sparse_coo_tensor" in text for text in texts)
     assert len(texts) == len(set(texts)) <= 2
+
+
+def test_what_sparse_tensors_refuse_has_the_words_of_pytorch():
+    import jaxgrad as torch
+
+    coo, csr = torch.eye(4).to_sparse(), torch.eye(4).to_sparse_csr()
+    for x, words in ((coo, "reshape is not implemented for sparse"), (csr, "Sparse CSR tensors")):
+        for call in (lambda: x.reshape(-1), lambda: x.flatten(), lambda: torch.ravel(x)):
+            with pytest.raises(RuntimeError, match=words):
+                call()
+    for x, words in ((coo, "for Sparse tensors"), (csr, "for SparseCsr tensors")):
+        for call in (lambda: x.expand(2, 4, 4), lambda: x.repeat(2, 2), lambda: x.tile(2)):
+            with pytest.raises(RuntimeError, match=f"expand is unsupported {words}"):
+                call()
+    with pytest.raises(NotImplementedError, match=r"aten::any\.dim"):
+        coo.any(0)
+
+
+def test_gradients_with_other_indices_are_refused():
+    import jaxgrad as torch
+
+    x = torch.eye(3).to_sparse().requires_grad_()
+    with pytest.raises(RuntimeError, match=r"has 6 others, such as \(0, 1\)"):
+        x.grad = torch.ones(3, 3).to_sparse()
+    x.grad = 2 * torch.eye(3).to_sparse()
+    assert x.grad.values().tolist() == [2, 2, 2]
