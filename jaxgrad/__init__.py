@@ -264,11 +264,20 @@ _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 
 _LATER_MODULES = (
-    *("accelerator", "amp", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
+    *("accelerator", "amp", "ao", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
     *("distributions", "fft", "func", "functional", "futures", "fx", "hub", "library", "linalg"),
     *("masked", "nested"),
     *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
-    *("quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special"),
+    *(
+        "quantization",
+        "quasirandom",
+        "random",
+        "return_types",
+        "serialization",
+        "signal",
+        "sparse",
+        "special",
+    ),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
     *("__config__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor"),
     *("_tensor_str", "_utils", "_vmap_internals"),

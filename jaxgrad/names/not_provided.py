@@ -23,8 +23,8 @@ from .pytorch import FOLDER, Entry, all_names, entry_of, modules, names_in, path
 # the modules without a file here that are attributes of jaxgrad
 MODULES = frozenset(
     (
-        *("_custom_ops", "_export", "_jit_internal", "_subclasses", "ao"),
-        *("export", "monitor", "package", "quantization"),
+        *("_custom_ops", "_export", "_jit_internal", "_subclasses"),
+        *("export", "monitor", "package"),
     )
 )
 

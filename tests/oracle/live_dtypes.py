@@ -4,6 +4,7 @@ installed PyTorch.
 make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
+import importlib
 import warnings
 
 import numpy as np
@@ -146,3 +147,40 @@ def test_ranges_and_conversions(place):
         return [*results, narrow.abs(), library.ldexp(library.ones(20), narrow.to(library.int8))]
 
     agree(run, 1e-6, "ranges")
+
+
+OBSERVERS = {
+    "MinMaxObserver": ("per_tensor_affine", "per_tensor_symmetric"),
+    "MovingAverageMinMaxObserver": ("per_tensor_affine", "per_tensor_symmetric"),
+    "PerChannelMinMaxObserver": ("per_channel_affine", "per_channel_affine_float_qparams"),
+    "MovingAveragePerChannelMinMaxObserver": ("per_channel_affine", "per_channel_symmetric"),
+}
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_observers(name):
+    """Ranges, scales and zero points, and what `FakeQuantize` makes of an input and its gradient."""
+    random = numpy.random.default_rng([SEED, *name.encode()])
+    for number in range(8):
+        inputs = (random.standard_normal((3, 2, 3, 2)) * 3).astype("float32")
+        scheme, dtype = OBSERVERS[name][number % 2], ("qint8", "quint8")[number // 2 % 2]
+        limits = {"quant_min": 0, "quant_max": int(random.integers(3, 100))} if number > 3 else {}
+
+        def outcomes(library, inputs=inputs, scheme=scheme, dtype=dtype, limits=limits):
+            module = importlib.import_module(f"{library.__name__}.ao.quantization")
+            options = {"dtype": getattr(library, dtype), "qscheme": getattr(library, scheme)}
+            rounded = module.FakeQuantize(getattr(module, name), **limits, **options)
+            x = library.tensor(inputs[2], requires_grad=True)
+            for values in inputs[:2]:
+                rounded(library.tensor(values))
+            y = rounded(x)
+            (y * y).sum().backward()
+            source = rounded.activation_post_process
+            parts = source.min_val, source.max_val, rounded.scale, rounded.zero_point, y, x.grad
+            return [part.detach().numpy() for part in parts]
+
+        where = f"SEED={SEED} {name} {number}"
+        for ours, theirs in zip(outcomes(jaxgrad), outcomes(torch), strict=True):
+            assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
+            numpy.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=where)
+            checks.count("dtypes")

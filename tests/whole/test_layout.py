@@ -41,6 +41,7 @@ LAYERS = (
         *("_tensor", "_tensor_str", "_utils", "futures"),
         *(
             "accelerator",
+            "ao",
             "backends",
             "cli",
             "__main__",
@@ -52,6 +53,7 @@ LAYERS = (
         ),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
+        "quantization",
         *("return_types", "signal", "special", "stubs", "testing", "tracing", "types"),
         "xpu",
     ),
