@@ -159,8 +159,8 @@ OBSERVERS = {
 
 @pytest.mark.parametrize("name", OBSERVERS)
 def test_observers(name):
-    """Ranges, scales and zero points, and what `FakeQuantize` makes of an input and its gradient."""
-    random = numpy.random.default_rng([SEED, *name.encode()])
+    """Ranges, scales and zero points; what `FakeQuantize` gives, and its gradient."""
+    random = np.random.default_rng([SEED, *name.encode()])
     for number in range(8):
         inputs = (random.standard_normal((3, 2, 3, 2)) * 3).astype("float32")
         scheme, dtype = OBSERVERS[name][number % 2], ("qint8", "quint8")[number // 2 % 2]
@@ -182,5 +182,5 @@ def test_observers(name):
         where = f"SEED={SEED} {name} {number}"
         for ours, theirs in zip(outcomes(jaxgrad), outcomes(torch), strict=True):
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
-            numpy.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=where)
+            np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=where)
             checks.count("dtypes")
