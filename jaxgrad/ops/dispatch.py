@@ -237,7 +237,13 @@ class Operator:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         if "in_dtype_of_out" in self.overloads.tags and isinstance(out, Tensor):
-            kwargs.setdefault("dtype", out.dtype)
+            dtype = kwargs.setdefault("dtype", out.dtype)
+            if (dtype or out.dtype) is not out.dtype:
+                raise RuntimeError(
+                    f"{self.name}: Expected out tensor to have dtype {dtype}, but got {out.dtype} "
+                    "instead"
+                )
+            kwargs["dtype"] = out.dtype
         call, leaves = self.bind(args, kwargs)
         if (call is None and any(map(_holds_sparse, args))) or is_sparse(out):
             return sparse_tensor.implementation().write_out(self.name, args, kwargs, out)

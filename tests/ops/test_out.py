@@ -170,3 +170,20 @@ def test_out_of_bool_for_uint8():
 def test_nothing_to_stack(name):
     with pytest.raises(RuntimeError, match="expects a non-empty TensorList"):
         getattr(torch, name)([])
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "nansum", "cumsum", "cumprod"])
+def test_out_decides_in_which_dtype_sums_are_computed(name):
+    import jaxgrad as torch
+
+    x = torch.tensor([0.5, 1.5, 2.5])
+    function = getattr(torch, name)
+    out = torch.empty(0, dtype=torch.float64)
+    assert function(x, 0, out=out).tolist() == function(x.double(), 0).tolist()
+    if name not in ("mean", "nansum"):
+        out = torch.empty(0, dtype=torch.int64)
+        # 0, 1 and 2, as the integers that `x` has
+        expected = {"sum": 3, "prod": 0, "cumsum": [0, 1, 3], "cumprod": [0, 0, 0]}
+        assert function(x, 0, out=out).tolist() == expected[name]
+    with pytest.raises(RuntimeError, match=r"to have dtype torch.float32, but got torch.float64"):
+        function(x, 0, dtype=torch.float32, out=torch.empty(0, dtype=torch.float64))
