@@ -2,6 +2,6 @@
 
 from .ao.quantization import *  # noqa: F403
 from .ao.quantization import __all__  # noqa: F401
-from .names.missing import missing_in
+from .names.not_provided import names_of
 
-__getattr__ = missing_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

@@ -1,13 +1,8 @@
 """torch.ao: of PyTorch's tools for smaller models, the observers of `torch.ao.quantization`."""
 
-from __future__ import annotations
+from ..names.not_provided import names_of
+from . import quantization
 
-import importlib
+__all__ = ["quantization"]
 
-from ..names.missing import MissingName
-
-
-def __getattr__(name):
-    if name == "quantization":
-        return importlib.import_module("jaxgrad.ao.quantization")
-    raise MissingName(__name__, name)
+__getattr__, __dir__ = names_of(__name__)

@@ -152,6 +152,10 @@ def is_meta(argument: str | device | int | None) -> bool:
     return blocks[-1][0].type == "meta" if blocks else _is_meta_default
 
 
+class NoCUDA(AssertionError, RuntimeError):
+    """No GPU: for this device PyTorch raises AssertionError, for others RuntimeError."""
+
+
 @functools.cache
 def jax_device(wanted: device) -> jax.Device:
     """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
@@ -162,7 +166,10 @@ def jax_device(wanted: device) -> jax.Device:
     existing = [str(_name(place)) for type in PLATFORMS for place in devices_of(type)]
     has_plugin = not places and wanted.type in PLATFORMS
     cure = f"; install jax with its plugin for {wanted.type}" if has_plugin else ""
-    raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
+    words = f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}"
+    if wanted.type == "cuda":
+        raise NoCUDA(f"Torch not compiled with CUDA enabled: {words}")
+    raise RuntimeError(words)
 
 
 def devices_of(type: str) -> list[jax.Device]:

@@ -7,6 +7,9 @@ by `__torch_function__` what the results are.
 
 from __future__ import annotations
 
+import functools
+import inspect
+
 from .. import ops
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import shows_users_frames
@@ -40,6 +43,8 @@ class Subclassing:
         pytree.register_subclass(cls)
         if torch_function.overrides(cls):
             torch_function.activate()
+        if "__torch_function__" in vars(cls):
+            _observe_attributes(cls)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -105,6 +110,47 @@ class Subclassing:
     @staticmethod
     def _make_wrapper_subclass(cls, *arguments, **options):
         raise NotImplementedError(NO_DISPATCH.format(cls.__name__))
+
+
+# what has no array, and so no operator that asks
+_SHAPES = ("size", "dim", "numel", "stride", "__len__", "element_size", "is_contiguous")
+
+
+def _observe_attributes(cls):
+    """Let a `__torch_function__` see reads and writes of the attributes of its tensors."""
+    for name in {name for base in Tensor.__mro__ for name in vars(base)}:
+        member = inspect.getattr_static(Tensor, name)  # which makes no operator
+        if inspect.getattr_static(cls, name) is not member:
+            continue
+        if isinstance(member, property) and (name[0] != "_" or name in ("_version", "_base")):
+            setattr(cls, name, _observed_attribute(member))
+        elif name in _SHAPES:
+            setattr(cls, name, _observed_method(member))
+
+
+def _observed_attribute(member: property) -> property:
+    def read(self):
+        if torch_function.is_overridden((self,)):
+            return torch_function.ask(member.__get__, [self], (self,), {})
+        return member.__get__(self)
+
+    def write(self, value):
+        if torch_function.is_overridden((self,)):
+            torch_function.ask(member.__set__, [self], (self, value), {})
+        else:
+            member.__set__(self, value)
+
+    return property(read, write, member.__delete__, member.__doc__)
+
+
+def _observed_method(member):
+    @functools.wraps(member)
+    def method(self, *args, **kwargs):
+        if torch_function.is_overridden((self,)):
+            return torch_function.ask(member, [self], (self, *args), kwargs)
+        return member(self, *args, **kwargs)
+
+    return method
 
 
 def as_instance(tensor: Tensor, cls: type) -> Tensor:

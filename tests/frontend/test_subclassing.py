@@ -558,3 +558,28 @@ def test_the_functions_of_overrides(torch):
         overrides.resolve_name(torch.Tensor.add),
         overrides.resolve_name(len),
     )
+
+
+def test_torch_function_sees_attributes():
+    import jaxgrad as torch
+
+    calls = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            calls.append(func.__name__)
+            if func == torch.Tensor.dtype.__get__:
+                return "asked"
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2, 3).as_subclass(Logged)
+    assert x.shape == (2, 3) and x.dtype == "asked" and not calls[2:]
+    x.requires_grad = True
+    assert (x.requires_grad, x.size(0), len(x), type(x.T)) == (True, 2, 2, Logged)
+    assert calls == ["__get__", "__get__", "__set__", "__get__", "size", "__len__", "__get__"]
+    calls.clear()
+    with torch._C.DisableTorchFunctionSubclass():
+        assert x.dtype is torch.float32 and not calls
+    (x * 2).sum().backward()
+    assert type(x.grad) is Logged and x.grad.tolist() == [[2.0] * 3] * 2

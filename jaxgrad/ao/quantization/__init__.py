@@ -2,7 +2,7 @@
 it to the numbers of a quantized tensor while a model trains.
 """
 
-from ...names.missing import missing_in
+from ...names.not_provided import names_of
 from .fake_quantize import (
     FakeQuantize,
     FakeQuantizeBase,
@@ -63,4 +63,4 @@ __all__ = [
     "enable_observer",
 ]
 
-__getattr__ = missing_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

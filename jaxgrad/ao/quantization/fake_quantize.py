@@ -10,7 +10,7 @@ from ...functions.quantization import (
     per_channel_symmetric,
     per_tensor_symmetric,
 )
-from ...names.missing import missing_in
+from ...names.not_provided import names_of
 from ...nn.module import Module
 from .observer import (
     OF_CHANNELS,
@@ -180,4 +180,4 @@ default_per_channel_weight_fake_quant = FakeQuantize.with_args(
     ch_axis=0,
 )
 
-__getattr__ = missing_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

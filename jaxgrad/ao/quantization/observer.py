@@ -17,7 +17,7 @@ from ...functions.quantization import (
     per_tensor_affine,
     per_tensor_symmetric,
 )
-from ...names.missing import missing_in
+from ...names.not_provided import names_of
 from ...nn.module import Module
 
 _EPS = 2.0**-23  # the distance of 1 from the next float32
@@ -436,4 +436,4 @@ default_dynamic_quant_observer = PlaceholderObserver.with_args(
     dtype=named_dtypes.quint8, quant_min=0, quant_max=255, is_dynamic=True
 )
 
-__getattr__ = missing_in(__name__)
+__getattr__, __dir__ = names_of(__name__)
