@@ -1,20 +1,17 @@
 """Random nested tensors of both layouts in PyTorch and here: functions, gradients, encoders.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import warnings
 
 import numpy
 import pytest
 import torch
 from helpers import checks
+from oracle.seed import SEED
 
 import jaxgrad
-
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 
 # PyTorch sets variables of the environment at its first use of the jagged layout
 torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged).exp()
