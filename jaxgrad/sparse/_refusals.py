@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..core import device as devices
 
 _RESHAPED = ("reshape", "reshape_as", "flatten", "ravel")
-_EXPANDED = ("expand", "broadcast", "tile", "repeat")
 
 
 def short(tensor) -> str:
@@ -18,7 +17,7 @@ def refusal(name: str, layout) -> RuntimeError:
     is_plain = layout is devices.sparse_coo
     kind = "" if is_plain else str(layout).rpartition("_")[2]
     advice = f"{name} takes no tensors of layout {layout} here. Call it on tensor.to_dense()"
-    if name.startswith(_EXPANDED):
+    if name.startswith(("expand", "broadcast")) or name in ("tile", "repeat"):
         return RuntimeError(f"expand is unsupported for Sparse{kind.title()} tensors: {advice}")
     if name in _RESHAPED:
         words = "reshape is not implemented for sparse tensors"
