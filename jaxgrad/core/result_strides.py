@@ -83,6 +83,11 @@ def _columns(call, outputs):
     return [_by_columns(output.shape) if output.ndim >= rank else None for output in outputs]
 
 
+def _left_columns(call, outputs):
+    first, *rest = outputs
+    return [*_columns(call, [first]), *[None] * len(rest)]
+
+
 def _solution_columns(call, outputs):
     """The solutions of a batch of vectors lie as the columns of one matrix. With the unknown on the
     left of the matrix PyTorch solves the transposed equation.
@@ -255,6 +260,7 @@ RULES = {
     "fft_strides": _transformed,
     "halves_strides": _halves,
     "index_strides": _index,
+    "left_column_strides": _left_columns,
     "normalized_strides": _normalized,
     "pointwise_strides": _pointwise,
     "rotated_strides": _rotated,
@@ -266,7 +272,7 @@ RULES = {
 }
 OF_ALL = frozenset(
     (
-        *("column_strides", "distinct_strides", "fft_strides", "rotated_strides"),
-        *("solution_strides", "time_first_strides"),
+        *("column_strides", "distinct_strides", "fft_strides", "left_column_strides"),
+        *("rotated_strides", "solution_strides", "time_first_strides"),
     )
 )

@@ -386,11 +386,11 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             [2]])
     """
     numbers = np.asarray(concrete(input, "nonzero()"))
-    if not as_tuple:
-        places = wrap(from_host(np.argwhere(numbers)))
-        dual.show(places, (1, len(places)))  # PyTorch writes the places dimension by dimension
-        return _into(out, places)
-    return tuple(wrap(from_host(places)) for places in np.nonzero(np.atleast_1d(numbers)))
+    if as_tuple:
+        numbers = np.atleast_1d(numbers)
+    places = wrap(from_host(np.argwhere(numbers)))
+    dual.show(places, (1, len(places)))  # PyTorch writes the places dimension by dimension
+    return ops.unbind(places, 1) if as_tuple else _into(out, places)
 
 
 def _into(out, indices):

@@ -99,10 +99,11 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(extents)}")
     strides = [math.prod(extents[dim + 1 :]) for dim in range(len(extents))]
     places = indices.to(int64)
-    return tuple(
+    columns = [
         places.new_zeros(places.shape) if not extent or not stride else places // stride % extent
         for stride, extent in zip(strides, extents, strict=True)
-    )
+    ]
+    return ops.stack(columns, -1).unbind(-1) if columns else ()
 
 
 @api_boundary
