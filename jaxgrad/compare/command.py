@@ -96,8 +96,8 @@ def verdict(comparison: Comparison):
     lines.append(f"{which}: {amount} of their norms")
     if comparison.noise:
         lines.append(
-            f"  the gradients of {len(comparison.noise)} parameters are rounding and nothing else, "
-            f"as of {min(comparison.noise)}"
+            f"  not counted: {len(comparison.noise)} parameters whose gradients are rounding, in "
+            f"some elements or in all, such as {min(comparison.noise)}"
         )
     return lines, status
 

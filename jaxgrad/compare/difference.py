@@ -14,6 +14,7 @@ from .run import Record, Run, distance
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 3e-2, "bfloat16": 1e-1}
 TOLERANCES |= {"complex128": 1e-8, "complex64": 1e-4}
 EPSILONS = {"float64": 2.2e-16, "float32": 1.2e-7, "float16": 9.8e-4, "bfloat16": 7.8e-3}
+UPDATE = 4.0  # an optimizer changes an element by at most so many times the learning rate
 ROUNDINGS = 32  # of the largest input, which a result that almost cancels may be off by
 
 
@@ -47,8 +48,8 @@ class Comparison:
 
     first, second: the runs. tolerance: the relative difference that is rounding, of float32; that
     of other dtypes follows. `difference` is the first Difference, or None. `noise` has the names of
-    parameters whose gradients are rounding and nothing else. `largest` is the largest relative
-    difference of results.
+    parameters whose gradients are rounding, in some elements or in all. `largest` is the largest
+    relative difference of results.
     """
 
     def __init__(self, first: Run, second: Run, tolerance: float | None = None):
@@ -61,6 +62,7 @@ class Comparison:
         self.scales = gradient_scales(self.pairs, first)
         self.noisy: set = set()  # hashes of the first run
         self.noise: set = set()  # names of parameters
+        self.small: dict = {}  # how many elements of their gradients are rounding
         self.largest, self.compared = 0.0, 0
         self.difference = self.find()
 
@@ -139,17 +141,30 @@ class Comparison:
 
     def note_noise(self, pair, outputs):
         """Note a parameter whose gradient differs by all of it, and is rounding beside others."""
-        for both in outputs:
-            if pair.first.kind == "parameter gradient" and self.relative(*both) > self.tolerance(
-                both[0]
-            ):
-                self.noise.add(pair.first.name)
+        if pair.first.kind != "parameter gradient":
+            return
+        self.small[pair.first.name] = pair.first.fields.get("small", 0)
+        if any(self.relative(*both) > self.tolerance(both[0]) for both in outputs):
+            self.noise.add(pair.first.name)
 
     def is_excused(self, pair, inputs) -> bool:
         """Whether a difference follows from gradients that are rounding and nothing else."""
         if pair.first.kind == "updated parameter":
+            if self.gap(pair) <= self.largest_update(pair.first):
+                self.noise.add(pair.first.name)
             return pair.first.name in self.noise
         return any(both[0] in self.noisy for both in inputs)
+
+    def gap(self, pair) -> float:
+        (first,), (second,) = pair.first.outputs, pair.second.outputs
+        return distance(self.first.summaries.get(first), self.second.summaries.get(second))
+
+    def largest_update(self, record: Record) -> float:
+        """The norm of what an optimizer that divides gradients by their sizes makes of elements
+        that are rounding.
+        """
+        small = self.small.get(record.name, 0)
+        return UPDATE * record.fields.get("rate", 0.0) * math.sqrt(small)
 
     def explained(self, pair, inputs, gaps) -> Difference:
         difference = Difference(pair, [self.relative(*both) for both in inputs], gaps)

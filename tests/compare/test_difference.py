@@ -114,6 +114,16 @@ def test_gradients_of_rounding_alone_explain_their_updates():
     assert comparison.difference is None and comparison.noise == {"bias"}
 
 
+@pytest.mark.parametrize(("rate", "differs"), [(1e-3, False), (1e-5, True)])
+def test_elements_of_rounding_explain_updates_of_the_size_of_the_rate(rate, differs):
+    def write(script, is_second):
+        script.call("weight", 5, [], [X], kind="parameter gradient", small=1)
+        update = X + np.float32([0, 0, 1e-3 * is_second, 0, 0])
+        script.call("weight", 6, [], [update], kind="updated parameter", rate=rate)
+
+    assert (compare(write).difference is not None) == differs
+
+
 def test_an_update_differs_where_gradients_agree():
     def write(script, is_second):
         parameters(script, "parameter gradient", weight=X)

@@ -9,6 +9,7 @@ import weakref
 from .doubling import Doubling
 from .log import Log
 from .places import LIBRARIES, place_of_call
+from .summary import small_elements
 from .values import is_inplace, name_of, plain, settings_of, tensors_in
 
 SKIPPED = {"__get__", "register_hook", "detach", "requires_grad_", "retain_grad", "from_numpy"}
@@ -193,8 +194,10 @@ class Recorder:
                         kind, f"{type(module).__name__}.{path}", line or place, value
                     )
 
-    def note_parameter(self, kind, name, place, value):
-        fields = {"name": name, "place": place, "step": self.step}
+    def note_parameter(self, kind, name, place, value, **fields):
+        fields |= {"name": name, "place": place, "step": self.step}
+        if kind == "parameter gradient":
+            fields["small"] = small_elements(value)
         self.log.write(kind, outputs=[self.log.digest(value)], **fields)
 
     def register_parameter(self, module, name, parameter):
@@ -217,10 +220,11 @@ class Recorder:
         with self.pause():
             if self.is_active_here():
                 names = self.names_of_parameters()
-                groups = (group["params"] for group in optimizer.param_groups)
-                for number, parameter in enumerate(p for group in groups for p in group):
-                    title = names.get(id(parameter), f"parameter {number}")
-                    self.note_parameter("updated parameter", title, place, parameter)
+                parameters = [(p, g) for g in optimizer.param_groups for p in g["params"]]
+                for position, (parameter, group) in enumerate(parameters):
+                    title = names.get(id(parameter), f"parameter {position}")
+                    rate = number(group.get("lr", 0.0))
+                    self.note_parameter("updated parameter", title, place, parameter, rate=rate)
         self.step += 1
         self.log.write("step", step=self.step)
 

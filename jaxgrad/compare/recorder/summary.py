@@ -15,6 +15,7 @@ import numpy as np
 
 BUCKETS = 32
 PIECE = BUCKETS << 15  # elements that are summarized together
+SMALL = 1e-5
 
 
 @functools.cache
@@ -38,6 +39,15 @@ def array_of(tensor) -> np.ndarray:
 def summarize(tensor) -> dict:
     """The summary of a tensor of either library."""
     return of_array(array_of(tensor), str(tensor.dtype).rpartition(".")[2])
+
+
+def small_elements(tensor) -> int:
+    """How many elements are so much smaller than the largest one that they are rounding."""
+    try:
+        sizes = np.abs(array_of(tensor))
+    except Exception:  # without numbers
+        return 0
+    return int(((sizes > 0) & (sizes <= SMALL * sizes.max(initial=0))).sum())
 
 
 def of_array(array: np.ndarray, dtype: str) -> dict:

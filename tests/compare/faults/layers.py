@@ -38,7 +38,7 @@ class Norm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        epsilon = 1e-3 if wrong("epsilon") else 1e-5
+        epsilon = 1e-3 if wrong("epsilon") else 1.01e-5 if wrong("small epsilon") else 1e-5
         return F.layer_norm(x, x.shape[-1:], self.weight, eps=epsilon)  # fault: epsilon
 
 
