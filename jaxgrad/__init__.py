@@ -137,6 +137,7 @@ from .frontend.tensor_data import from_numpy as from_numpy
 from .frontend.tensor_data import tensor as tensor
 from .names.finder import MissingFinder as _MissingFinder
 from .names.missing import MissingName
+from .names.missing import search_by as _search_by
 from .tape import interception
 from .tape import sparse_tensor as _sparse_tensor
 from .tape.mode import is_grad_enabled as is_grad_enabled
@@ -150,6 +151,9 @@ functions.install()
 _sys.meta_path.append(_MissingFinder())
 _not_provided = late.LateModule("jaxgrad.names.not_provided")
 _pytorch_names = late.LateModule("jaxgrad.names.pytorch")
+_deprecated = late.LateModule("jaxgrad.frontend.deprecated")
+
+_search_by(lambda module, name: _not_provided.imported(module, name))
 
 _sparse_tensor.implement_by(late.LateModule("jaxgrad.sparse._dispatch"))
 
@@ -307,6 +311,8 @@ def __getattr__(name):
         value = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name) or (name[:1] == "_" and _is_private_operator(name)):
         value = getattr(ops, name)
+    elif name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
+        return _deprecated.has_backend(name)  # not kept: each use warns
     elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     elif name[:1].isupper() and name in _not_provided.listed()["torch"]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from ..amp import autocast_mode, grad_scaler
-from ..amp.autocast_mode import custom_bwd as custom_bwd
-from ..amp.autocast_mode import custom_fwd as custom_fwd
 from ..core import dtypes
+from ..frontend.deprecated import renamed
 from ..names.missing import missing_in
 
 
 class autocast(autocast_mode.autocast):
-    """`jaxgrad.amp.autocast("cuda", ...)`.
+    """`jaxgrad.amp.autocast("cuda", ...)`; warns that this name is deprecated.
 
-    >>> with jaxgrad.cuda.amp.autocast(enabled=False):
-    ...     jaxgrad.is_autocast_enabled()
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     with jaxgrad.cuda.amp.autocast(enabled=False):
+    ...         jaxgrad.is_autocast_enabled()
     False
     """
 
@@ -23,13 +24,16 @@ class autocast(autocast_mode.autocast):
         dtype: dtypes.dtype = dtypes.float16,
         cache_enabled: bool = True,
     ):
+        renamed("cuda.amp.autocast(args...)", "amp.autocast('cuda', args...)")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
 class GradScaler(grad_scaler.GradScaler):
-    """`jaxgrad.amp.GradScaler("cuda", ...)`.
+    """`jaxgrad.amp.GradScaler("cuda", ...)`; warns that this name is deprecated.
 
-    >>> jaxgrad.cuda.amp.GradScaler(enabled=False).is_enabled()
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.cuda.amp.GradScaler(enabled=False).is_enabled()
     False
     """
 
@@ -41,9 +45,22 @@ class GradScaler(grad_scaler.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ):
+        renamed("cuda.amp.GradScaler(args...)", "amp.GradScaler('cuda', args...)")
         super().__init__(
             "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
         )
+
+
+def custom_fwd(fwd=None, *, cast_inputs: dtypes.dtype | None = None):
+    """`jaxgrad.amp.custom_fwd(..., device_type="cuda")`; warns that this name is deprecated."""
+    renamed("cuda.amp.custom_fwd(args...)", "amp.custom_fwd(args..., device_type='cuda')")
+    return autocast_mode.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd=None):
+    """`jaxgrad.amp.custom_bwd(..., device_type="cuda")`; warns that this name is deprecated."""
+    renamed("cuda.amp.custom_bwd(args...)", "amp.custom_bwd(args..., device_type='cuda')")
+    return autocast_mode.custom_bwd(bwd, device_type="cuda")
 
 
 __getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ from jax.experimental.compilation_cache import compilation_cache as cache
 
 from ..core import bounded_cache, deferred, dtypes, pending
 from ..core.device import as_device, default_device, device, is_meta, set_default, wait_for
+from ..core.tracebacks import users_stacklevel
 from ..tape import settings
 from .legacy_types import DTYPES
 
@@ -111,13 +112,21 @@ def _chosen_device() -> device | None:
 def set_default_tensor_type(t):
     """Set the default dtype by the name of a type of tensors, such as "torch.DoubleTensor".
 
-    Raises TypeError for one that is not floating-point. `set_default_dtype` does the same.
+    Deprecated: `set_default_dtype` does the same. Raises TypeError for one that is not
+    floating-point.
 
-    >>> jaxgrad.set_default_tensor_type("torch.DoubleTensor")
-    >>> jaxgrad.ones(1).dtype
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.set_default_tensor_type("torch.DoubleTensor")
+    ...     print(jaxgrad.ones(1).dtype)
+    ...     jaxgrad.set_default_tensor_type("torch.FloatTensor")
     torch.float64
-    >>> jaxgrad.set_default_tensor_type("torch.FloatTensor")
     """
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        stacklevel=users_stacklevel(),
+    )
     name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
     dtype = DTYPES.get(name.rpartition(".")[2])
     if dtype is None or not dtype.is_floating_point:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.tracebacks import users_stacklevel
 from ..frontend.indexing import nonzero
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -49,6 +52,12 @@ def where(condition: Tensor, input=None, other=None, *, out: Tensor | None = Non
     """
     if input is None and other is None and out is None:
         return nonzero(condition, as_tuple=True)
+    if isinstance(condition, Tensor) and condition.dtype is dtypes.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead.",
+            stacklevel=users_stacklevel(),
+        )
     if out is None:
         return ops.where(condition, input, other)
     return ops.where(condition, input, other, out=out)

@@ -25,8 +25,26 @@ class MissingName(AttributeError):
         return f"{text}: {why_missing(self.module, self.missing)}"
 
 
+class Elsewhere:
+    """How a name of a module is looked for in others: `find(module, name)` gives it or None."""
+
+    __slots__ = ("find",)
+
+    def __init__(self):
+        self.find = lambda module, name: None
+
+
+elsewhere = Elsewhere()
+
+
+def search_by(find) -> None:
+    """Let `find(module, name)` look for names that a module does not have."""
+    elsewhere.find = find
+
+
 def missing_in(module: str):
-    """The `__getattr__` of a module of this name, which has no names that are found late.
+    """The `__getattr__` of a module of this name: it finds what jaxgrad has elsewhere under a name
+    that PyTorch has in this module too.
 
     The module has the path of an empty package: so Python asks finders for a name that is absent in
     `from module import name`.
@@ -35,7 +53,11 @@ def missing_in(module: str):
     def __getattr__(name):
         if name == "__path__":
             return []
-        raise MissingName(module, name)
+        # PyTorch's modules have the names that they import, as torch.storage has TypedStorage
+        value = None if name.startswith("__") else elsewhere.find(module, name)
+        if value is None:
+            raise MissingName(module, name)
+        return value
 
     return __getattr__
 

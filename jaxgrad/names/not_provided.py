@@ -73,6 +73,14 @@ def provided(entry: Entry):
         _searched.entries.discard(entry)
 
 
+def imported(module: str, name: str):
+    """What jaxgrad has elsewhere for a name that PyTorch has in a module of jaxgrad; None if it has
+    nothing.
+    """
+    entry = entry_of(f"{path_of(module)}.{name}")
+    return None if entry is None else provided(entry)
+
+
 def _value_at(path: str):
     value = sys.modules["jaxgrad"]
     for part in path.split(".")[1:]:

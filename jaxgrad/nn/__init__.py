@@ -32,7 +32,7 @@ _NAMES = {
         "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d "
         "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
-    "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "containers": "Container ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "linear": "Bilinear Identity Linear",
     "shape": "Flatten Unflatten",
     "activation": (
@@ -44,7 +44,8 @@ _NAMES = {
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
         "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss LinearCrossEntropyLoss MSELoss "
         "MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss "
-        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+        "NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss "
+        "TripletMarginWithDistanceLoss"
     ),
     "adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
     "distance": "CosineSimilarity PairwiseDistance",

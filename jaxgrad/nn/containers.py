@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
+from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from .module import Module
 from .module_members import note
@@ -114,6 +116,23 @@ class _ModuleSequence(Module):
 
     def __iadd__(self, other: Iterable[Module]) -> Self:
         return self.extend(other)
+
+
+class Container(Module):
+    """A module with the submodules that its keywords name: derive from `Module` instead, as the
+    warning says.
+    """
+
+    def __init__(self, **kwargs: Module):
+        super().__init__()
+        warnings.warn(
+            "`nn.Container` is deprecated. All of it's functionality is now implemented in "
+            "`nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=users_stacklevel(),
+        )
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class Sequential(_ModuleSequence):

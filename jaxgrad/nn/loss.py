@@ -810,6 +810,19 @@ class NLLLoss(
     """
 
 
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss`, which replaces this name; warns that it is deprecated."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement",
+            FutureWarning,
+            stacklevel=users_stacklevel(),
+        )
+        super().__init__(*args, **kwargs)
+
+
 class CrossEntropyLoss(
     _WeightedLoss,
     function=cross_entropy,

@@ -4,12 +4,14 @@ There are functions, and layers with learned scale and shift and running statist
 """
 
 import math
+import warnings
 from typing import Any
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, world
 from ..core.device import DeviceLike
+from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..functions import normalization
 from ..tape.tensor import Tensor, is_concrete
@@ -610,6 +612,7 @@ class _InstanceNorm(_RunningNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
+        self._check_features(input)
         batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
         result = instance_norm(
             batch,
@@ -622,6 +625,23 @@ class _InstanceNorm(_RunningNorm):
             self.eps,
         )
         return result if batch is input else result.squeeze(0)
+
+    def _check_features(self, input):
+        """Raise or warn where the channels are not those of the constructor."""
+        dim = input.ndim - self.ranks[0]
+        size, expected = input.shape[dim], self.num_features
+        if size == expected:
+            return
+        if self.affine:
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features ({expected}), but got: "
+                f"{size}."
+            )
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features. You can silence this warning "
+            "by not passing in num_features, which is not used because affine=False",
+            stacklevel=users_stacklevel(),
+        )
 
 
 class InstanceNorm1d(_InstanceNorm):

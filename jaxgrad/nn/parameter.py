@@ -174,6 +174,14 @@ class _Uninitialized:
     def device(self) -> device:
         return self._with_type(lambda tensor: tensor.device)
 
+    @property
+    def data(self) -> Tensor:
+        return self._with_type(lambda tensor: tensor.data)
+
+    @data.setter
+    def data(self, tensor: Tensor):
+        self._with_type(lambda plain: setattr(plain, "data", tensor))
+
     def numel(self) -> int:
         """Raise ValueError: there are no elements yet."""
         raise ValueError(self._unknown())

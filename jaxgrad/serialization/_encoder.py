@@ -22,9 +22,12 @@ from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import is_of_pytorch
+from ..frontend import tensor_data
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
+from ..functions.quantization import QuantizedTensor, per_channel_affine
+from ..late import LateModule
 from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Buffer, Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, is_compressed
@@ -42,6 +45,8 @@ from ._saved_memory import (
     memory_of_storage,
 )
 from ._source import ALIGNMENT
+
+masked = LateModule("jaxgrad.masked")
 
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
 
@@ -372,6 +377,12 @@ class Encoder:
             self._parameter(value, path)
         elif type(value) is HalfComplex:
             self._half_complex(value)
+        elif isinstance(value, QuantizedTensor):
+            self._quantized(value)
+        elif is_of_jaxgrad and value.is_nested and value.layout is devices.strided:
+            self._nested(value)
+        elif is_of_jaxgrad and isinstance(value, masked.MaskedTensor):
+            self._masked(value, path)
         elif is_of_jaxgrad and not isinstance(value, Buffer) and type(value) is not Tensor:
             raise refusal(value, path, "no file holds such a tensor: save what it is made of")
         elif is_own:
@@ -428,6 +439,63 @@ class Encoder:
         self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(pairs)), place)
         self.code += b"R"
 
+    def _quantized(self, value):
+        """A quantized tensor: its integers, with the scale and the zero point."""
+        integers, per_channel = value.int_repr(), value.qscheme() is per_channel_affine
+        self.kept.append(integers)
+        memory, place = memory_of(integers)
+        self._global("torch._utils _rebuild_qtensor")
+        self.code += b"("
+        self._storage(memory, place.dtype, False, f"{value.dtype.scalar_type}Storage")
+        for part in (place.offset, place.size, place.stride):
+            self.value(part, ())
+        self.code += b"("
+        self._global(f"torch {value.qscheme().name}")
+        if per_channel:
+            for part in (value.q_per_channel_scales(), value.q_per_channel_zero_points()):
+                self._dense(part)
+            self.value(value.q_per_channel_axis(), ())
+        else:
+            self.value(value.q_scale(), ())
+            self.value(value.q_zero_point(), ())
+        self.code += b"t"
+        self.value(False, ())
+        self._call("collections OrderedDict")
+        self.code += b"tR"
+
+    def _nested(self, value):
+        """A strided nested tensor: the elements of all components, and their places."""
+        parts = [part.detach() for part in value.unbind()]
+        sizes = np.array([part.shape for part in parts], np.int64)
+        strides = np.array([layouts.contiguous(tuple(part.shape)) for part in parts], np.int64)
+        counts = [part.numel() for part in parts]
+        offsets = np.cumsum([0, *counts[:-1]], dtype=np.int64)
+        self._global("torch._utils _rebuild_nested_tensor")
+        self.code += b"("
+        self._dense(ops.cat([part.reshape(-1) for part in parts]))
+        for numbers in (sizes, strides, offsets):
+            self._dense(tensor_data.from_numpy(numbers))
+        self.code += b"tR"
+
+    def _masked(self, value, path):
+        """A masked tensor: its data and its mask."""
+        kind = "torch.masked.maskedtensor.core MaskedTensor"
+        data, mask = value.get_data().detach(), value.get_mask()
+        self._global("torch._tensor _rebuild_from_type_v2")
+        self.code += b"("
+        self._global("torch._utils _rebuild_wrapper_subclass")
+        self._global(kind)
+        self.code += b"("
+        self._global(kind)
+        self.value(value.dtype, path)
+        for part in (tuple(value.shape), layouts.contiguous(tuple(value.shape)), 0):
+            self.value(part, path)
+        for part in (value.layout, data.device, value.requires_grad):
+            self.value(part, path)
+        self.code += b"t"
+        self.value({"_masked_data": data, "_masked_mask": mask}, path)
+        self.code += b"tR"
+
     def _dense(self, value):
         self._arguments(value, *self._function(value))
         self.code += b"R"
@@ -444,14 +512,16 @@ class Encoder:
         self.kept.append(value)
         self._storage(memory_of_storage(value), value.dtype, isinstance(value, UntypedStorage))
 
-    def _storage(self, memory, dtype, is_untyped):
-        """The memory of tensors, by the number that the file has it under."""
+    def _storage(self, memory, dtype, is_untyped, name=None):
+        """The memory of tensors, by the number that the file has it under. name: of its class, by
+        default that for the dtype.
+        """
         number, _, known = self.storages.setdefault(memory.key, (len(self.storages), memory, dtype))
         if known is not dtype:
             raise RuntimeError(DIFFERENT_DTYPES.format(known, dtype))
         self.code += b"("
         self.value("storage", ())
-        name = None if is_untyped else STORAGE_NAMES.get(dtype)
+        name = name or (None if is_untyped else STORAGE_NAMES.get(dtype))
         self._global("torch.storage UntypedStorage" if name is None else f"torch {name}")
         count = memory.count(dtypes.uint8 if name is None else dtype)
         for part in (str(number), memory.location, count, *[None] * self.of_stream):

@@ -7,6 +7,7 @@ has the object, and some more that hold only data: NumPy's arrays and numbers, `
 
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -14,11 +15,14 @@ import numpy as np
 from .. import ops
 from ..core import device as devices
 from ..core import dtypes
+from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32
 from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
+from ..functions import quantization
+from ..late import LateModule
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, mark
 from ..sparse._compressed_construction import sparse_compressed_tensor
 from ..sparse._construction import sparse_coo_tensor
@@ -27,6 +31,9 @@ from ._instructions import DICTS, ITEM, Objects, named
 from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
 from ._safe_classes import NUMPY_TYPE, safe_classes
+
+nested = LateModule("jaxgrad.nested")
+masked = LateModule("jaxgrad.masked")
 
 
 class TorchObjects(Objects):
@@ -354,6 +361,70 @@ def compressed(machine, loading: Loading, parts, size, layout) -> Tensor:
         raise machine.refuse(f"a compressed tensor does not fit together: {error}") from None
 
 
+def _quantized_tensor(
+    machine, storage, offset, size, stride, parameters, requires_grad, backward_hooks
+):
+    _need(machine, requires_grad, bool, "requires_grad")
+    integers = _tensor_2(machine, storage, offset, size, stride, False, backward_hooks)
+    if integers.dtype not in quantization.INTEGERS.values():
+        raise machine.refuse(f"a quantized tensor has elements of {integers.dtype}")
+    scheme, *rest = _need(machine, parameters, tuple, "the parameters of a quantized tensor")
+    if scheme is quantization.per_tensor_affine and len(rest) == 2:
+        _need(machine, rest[0], float, "a scale")
+        _need(machine, rest[1], int, "a zero point")
+        return quantization._make_per_tensor_quantized_tensor(integers, *rest)
+    if scheme is not quantization.per_channel_affine or len(rest) != 3:
+        raise machine.refuse(f"a quantized tensor has the scheme {scheme!r}")
+    *scales, axis = rest
+    _need(machine, axis, int, "the axis of channels")
+    is_right = all(type(part) is Tensor and part.ndim == 1 for part in scales)
+    if not is_right or not 0 <= axis < integers.ndim:
+        raise machine.refuse("the scales of a quantized tensor do not fit")
+    if {part.numel() for part in scales} != {integers.shape[axis]}:
+        raise machine.refuse("the scales of a quantized tensor do not fit")
+    return quantization._make_per_channel_quantized_tensor(integers, *scales, axis)
+
+
+def _nested_tensor(machine, buffer, sizes, strides, offsets):
+    for part, dimensions in ((buffer, 1), (sizes, 2), (strides, 2), (offsets, 1)):
+        is_right = type(part) is Tensor and part.ndim == dimensions
+        if not is_right or (part is not buffer and part.dtype is not dtypes.int64):
+            raise machine.refuse("the parts of a nested tensor do not fit")
+    if sizes.shape != strides.shape or sizes.shape[0] != offsets.shape[0]:
+        raise machine.refuse("the parts of a nested tensor do not fit")
+    components = []
+    rows = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=True)
+    for size, stride, offset in rows:
+        least = min((*size, *stride, offset))
+        if least < 0 or offset + layouts.reach(size, stride) > buffer.numel():
+            raise machine.refuse("a component of a nested tensor is out of bounds of its elements")
+        machine.objects.loading.spend(machine, math.prod(size) * buffer.dtype.itemsize)
+        components.append(buffer.as_strided(size, stride, offset))
+    return nested.nested_tensor(components, dtype=buffer.dtype)
+
+
+class MaskedTensorName:
+    """What stands for the class of masked tensors, which is imported for a file that has some."""
+
+
+def _wrapper(machine, *arguments):
+    raise machine.refuse("a tensor that wraps others is no masked tensor")
+
+
+def _masked_tensor(machine, arguments, state):
+    """A masked tensor of the attributes that PyTorch gives it."""
+    requires_grad = len(arguments) == 8 and arguments[-1]
+    parts = _need(machine, state, dict, "the attributes of a masked tensor")
+    data, mask = parts.get("_masked_data"), parts.get("_masked_mask")
+    if not isinstance(data, Tensor) or not isinstance(mask, Tensor):
+        raise machine.refuse("a masked tensor has data and a mask")
+    _need(machine, requires_grad, bool, "requires_grad")
+    try:
+        return masked.masked_tensor(data, mask, requires_grad)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise machine.refuse(f"a masked tensor does not fit together: {error}") from None
+
+
 def _parameter(machine, data, requires_grad, backward_hooks):
     _need(machine, data, Tensor, "a parameter")
     requiring(machine, data, requires_grad, backward_hooks)
@@ -368,6 +439,8 @@ def _parameter_with_state(machine, data, requires_grad, backward_hooks, state):
 
 def _of_type(machine, function, kind, arguments, state):
     """A tensor of a class that the user allows, or one that has attributes in Python."""
+    if function is _wrapper and kind is MaskedTensorName:
+        return _masked_tensor(machine, arguments, state)
     is_own = kind is Tensor or kind is Parameter
     if not is_own and not (machine.objects.is_allowed(kind) and issubclass(kind, Tensor)):
         raise machine.refuse(f"a tensor is of the class {named(kind)}")
@@ -467,6 +540,9 @@ FUNCTIONS = {
     "torch._utils._rebuild_tensor_v3": _tensor_3,
     "torch._utils._rebuild_meta_tensor_no_storage": _meta_tensor,
     "torch._utils._rebuild_sparse_tensor": _sparse_tensor,
+    "torch._utils._rebuild_qtensor": _quantized_tensor,
+    "torch._utils._rebuild_nested_tensor": _nested_tensor,
+    "torch._utils._rebuild_wrapper_subclass": _wrapper,
     "torch._utils._rebuild_parameter": _parameter,
     "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": _of_type,
@@ -481,6 +557,7 @@ FUNCTIONS = {
 HIDDEN = frozenset(dir(Tensor))
 
 TENSORS = (_tensor_1, _tensor_2, _tensor_3, _sparse_tensor, _meta_tensor)
+OTHERS = (_quantized_tensor, _nested_tensor)
 
 CLASSES = {
     "collections.OrderedDict": (OrderedDict, _ordered_dict),
@@ -504,6 +581,12 @@ NAMES = {
     **{f"builtins.{kind.__name__}": kind for kind in FACTORIES},
     **{f"torch.{name}": kind for name, kind in storages.TYPES.items()},
     **{f"torch.cuda.{name}": kind for name, kind in storages.TYPES.items()},
+    "torch.QUInt8Storage": storages.TYPES["ByteStorage"],
+    "torch.QInt8Storage": storages.TYPES["CharStorage"],
+    "torch.QInt32Storage": storages.TYPES["IntStorage"],
+    "torch.per_tensor_affine": quantization.per_tensor_affine,
+    "torch.per_channel_affine": quantization.per_channel_affine,
+    "torch.masked.maskedtensor.core.MaskedTensor": MaskedTensorName,
     "torch.storage.UntypedStorage": UntypedStorage,
     "torch.storage.TypedStorage": TypedStorage,
     "torch.Tensor": Tensor,
@@ -517,7 +600,7 @@ BUILDERS = {id(function): function for function in FUNCTIONS.values()}
 BUILDERS |= {id(kind): builder for kind, builder in CLASSES.values()}
 
 # those that need the numbers of tensors, or what such a builder has made
-NUMBERS = (*TENSORS, _parameter, _parameter_with_state, _of_type)
+NUMBERS = (*TENSORS, *OTHERS, _parameter, _parameter_with_state, _of_type)
 
 
 def _nothing(machine, a=None, b=None, c=None, d=None, e=None, f=None, g=None, h=None):

@@ -608,6 +608,19 @@ def restore_state(tensor: Tensor, state: tuple):
     tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias = state
 
 
+def swap_state(first: Tensor, second: Tensor):
+    """Exchange all that two handles hold: values, places in graphs, gradients, classes and
+    attributes. What refers to a handle then has the other tensor there.
+    """
+    for name in ("__class__", "__dict__", *_STATE, "_leaf", "_counter"):
+        one, other = getattr(first, name), getattr(second, name)
+        object.__setattr__(first, name, other)
+        object.__setattr__(second, name, one)
+
+
+_STATE = ("_raw", "_aval", "_node", "_nr", "_tracked", "_alias")
+
+
 def tangents_of(tensor: Tensor):
     """The holder of the tangents of a tensor or of the root of its views; None if it has none."""
     alias = tensor._alias

@@ -342,3 +342,15 @@ class Description:
 
 def described(torch, value):
     return Description(torch).of(value)
+
+
+def kinds(torch) -> dict:
+    """Tensors of other kinds than the dense and the sparse ones."""
+    data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([3, 1])
+    return {
+        "whole": torch.quantize_per_tensor(data, 0.5, 3, torch.quint8),
+        "channels": torch.quantize_per_channel(data, scales, zeros, 1, torch.qint8),
+        "nested": torch.nested.nested_tensor([torch.ones(2, 1), data[:, :1] * 2, data]),
+        "masked": torch.masked.masked_tensor(data, data > 1.5, requires_grad=True),
+    }

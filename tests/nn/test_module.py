@@ -664,6 +664,7 @@ def test_a_hook_must_be_callable():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Using .*non-full backward hook:FutureWarning")
 def test_backward_hooks_of_the_last_operator():
     """PyTorch calls them with the gradients of its inputs: of x, the bias and the weight."""
     seen = []

@@ -154,6 +154,7 @@ def test_compiled_functions_see_hooks_of_all_modules():
     assert compiled(x).tolist() == [2, 2]
 
 
+@pytest.mark.filterwarnings("ignore:Using .*non-full backward hook:FutureWarning")
 def test_backward_hooks_of_all_modules_are_of_one_kind(monkeypatch):
     every = hooks_of_all(jaxgrad)
     monkeypatch.setattr(jaxgrad.nn.module_hooks.of_all, "is_full", None)

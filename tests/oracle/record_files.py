@@ -48,6 +48,8 @@ def main():
     record("training", {n: training.run(2).state() for n, training in trainings.items()}, old=False)
     texts["weights"] = {name: training.run(2).weights() for name, training in trainings.items()}
     record("generator", {"rng": torch.get_rng_state()}, old=False)
+    if not (FILES / "kinds.pt").exists():
+        torch.save(saved_objects.kinds(torch), FILES / "kinds.pt")
     save(TEXTS, texts, 1e-6)
 
 

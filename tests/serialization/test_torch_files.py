@@ -392,7 +392,7 @@ def test_the_error_is_what_programs_catch():
             r"GLOBAL argparse\.Namespace .*add_safe_globals\(\[Namespace\]\)",
         ),
         ("torch.nn.modules.linear", "Linear", r"save module\.state_dict\(\)"),
-        ("torch._utils", "_rebuild_qtensor", "jaxgrad has no such dtype, class or function"),
+        ("torch._utils", "_rebuild_xla_tensor", "jaxgrad has no such dtype, class or function"),
         ("torch", "qint8", r"GLOBAL torch\.qint8"),
         ("builtins", "eval", r"GLOBAL builtins\.eval"),
         ("os", "system", r"at byte 2 of data\.pkl: .*Nothing of the file was executed"),

@@ -279,9 +279,9 @@ def test_half_complex_tensors(form):
 
 
 def test_tensors_that_no_file_holds():
-    masked = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
-    with pytest.raises(TypeError, match=r"obj\[0\] is of type .*MaskedTensor: no file holds"):
-        torch.save([masked], io.BytesIO())
+    jagged = torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged)
+    with pytest.raises(TypeError, match=r"obj\[0\] is of type .*NestedTensor: no file holds"):
+        torch.save([jagged], io.BytesIO())
 
 
 # ---- storages, and what is chosen of files

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from ...core.device import has_accelerator
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
 from ...names.missing import missing_in
@@ -157,6 +158,12 @@ class DataLoader(Generic[_T_co]):
         return iterator
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
+        if self.pin_memory and not has_accelerator():
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device "
+                "pinned memory won't be used.",
+                stacklevel=users_stacklevel(),
+            )
         if not self.num_workers:
             return _SingleProcessDataLoaderIter(self)
         return _MultiProcessingDataLoaderIter(self)

@@ -351,7 +351,9 @@ def test_functions_that_users_add_for_their_classes():
 def test_pinning(monkeypatch):
     """Where there is an accelerator, batches of classes with the method pin themselves."""
     loader = DataLoader(range(2), collate_fn=loaded.Pins, pin_memory=True, **WORKERS)
-    assert [type(batch) for batch in loader] == [loaded.Pins] * 2
+    with pytest.warns(UserWarning, match="no accelerator is found"):
+        assert [type(batch) for batch in loader] == [loaded.Pins] * 2
+    monkeypatch.setattr("jaxgrad.utils.data.dataloader.has_accelerator", lambda: True)
     pin = torch.utils.data._utils.pin_memory.pin_memory
     monkeypatch.setattr("jaxgrad.utils.data._utils.iterators.has_accelerator", lambda: True)
     assert list(loader) == [{"pinned": [0]}, {"pinned": [1]}]

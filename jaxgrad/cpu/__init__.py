@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from .core.device import device, devices_of, wait_for
-from .frontend.stream import Event as _Event
-from .frontend.stream import Stream as _Stream
-from .names.missing import missing_in
+import importlib
+
+from ..core.device import device, devices_of, wait_for
+from ..frontend.stream import Event as _Event
+from ..frontend.stream import Stream as _Stream
+from ..names.missing import missing_in
 
 
 def is_available() -> bool:
@@ -106,4 +108,9 @@ def current_stream(device=None) -> Stream:
     return Stream()
 
 
-__getattr__ = missing_in(__name__)
+_missing = missing_in(__name__)
+
+
+def __getattr__(name):
+    # few programs use it
+    return importlib.import_module(f"{__name__}.amp") if name == "amp" else _missing(name)
