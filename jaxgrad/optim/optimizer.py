@@ -6,6 +6,7 @@ import copy
 import functools
 import importlib
 import itertools
+import operator
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -466,6 +467,20 @@ _Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _StepPreHook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], _Arguments | None]
 _StepPostHook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]
 _StateDictHook = Callable[[Optimizer, Options], Options | None]
+
+
+# by the names that PyTorch has for them
+Optimizer.OptimizerPreHook, Optimizer.OptimizerPostHook = _StepPreHook, _StepPostHook
+for _name, _place in {
+    "_optimizer_step_pre_hooks": "_before_step",
+    "_optimizer_step_post_hooks": "_after_step",
+    "_optimizer_state_dict_pre_hooks": "_before_saving",
+    "_optimizer_state_dict_post_hooks": "_after_saving",
+    "_optimizer_load_state_dict_pre_hooks": "_before_loading",
+    "_optimizer_load_state_dict_post_hooks": "_after_loading",
+}.items():
+    setattr(Optimizer, _name, property(operator.attrgetter(_place)))
+_global_optimizer_pre_hooks, _global_optimizer_post_hooks = _before_steps, _after_steps
 
 
 # state that is a number in state dicts of older versions

@@ -36,6 +36,7 @@ def test_default_device():
     assert torch.ones(1).device == torch.device("cpu")
 
 
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type:UserWarning")
 def test_default_tensor_type():
     torch.set_default_tensor_type("torch.DoubleTensor")
     assert torch.ones(1).dtype is torch.float64

@@ -611,3 +611,11 @@ def test_lbfgs_with_a_sparse_gradient():
 
     jaxgrad.optim.LBFGS([param]).step(closure)
     assert abs(param).max().item() < 1e-6  # the minimum of a quadratic function
+
+
+def test_hooks_under_the_names_of_pytorch():
+    optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)])
+    for kind in ("step", "state_dict", "load_state_dict"):
+        for when in ("pre", "post"):
+            handle = getattr(optimizer, f"register_{kind}_{when}_hook")(lambda *arguments: None)
+            assert list(getattr(optimizer, f"_optimizer_{kind}_{when}_hooks")) == [handle.id]
