@@ -316,8 +316,11 @@ def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoo
     if _is_floating(target):
         dtype = promotion.result_type(self, target, *([] if weight is None else [weight])).numpy
         scores = scores.astype(jnp.promote_types(dtype, scores.dtype))
-    elif not label_smoothing:
-        return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
+    else:
+        _check_weight_dtype(self, weight)
+        weight = None if weight is None else activation.upcast_half(weight)
+        if not label_smoothing:
+            return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
     weights = _Weights.of(scores, target, weight, ignore_index, label_smoothing)
     losses = weights.keep(-jnp.sum(weights.of_classes * scores, axis, keepdims=True))
     if reduction == MEAN:

@@ -21,6 +21,11 @@ WEIGHT = numpy.array([0.5, 1.5, 0.7, 1.1])
 
 REFUSED = [
     (
+        "F.cross_entropy(zeros(2, 2).half(), tensor([0, 1]), tensor([1.0, 3.0]))",
+        RuntimeError,
+        "expected scalar type Half but found Float",
+    ),
+    (
         "F.binary_cross_entropy(tensor([1.5]), tensor([1.0]))",
         RuntimeError,
         "all elements of input should be between 0 and 1",
@@ -199,6 +204,13 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    # class weights have the dtype of the input, also where it is of half precision
+    (
+        "F.cross_entropy(zeros(2, 2).half(), tensor([0, 1]), tensor([1.0, 3.0]).half(), "
+        "reduction='sum')",
+        "float16",
+        2.7734375,
+    ),
     # nothing to take the mean of
     ("F.mse_loss(zeros(0), zeros(0))", "float32", numpy.nan),
     ("F.mse_loss(zeros(0), zeros(0), reduction='sum')", "float32", 0.0),

@@ -1,0 +1,333 @@
+"""Entries of PyTorch's own table of operators (`op_db`), with its sample inputs and wrong inputs.
+
+make oracle ARGUMENTS="op_db"     (`--seed N` repeats a run; COUNT=700 compares all entries,
+ENTRIES="addmm,std" these)
+
+Of each entry in a random choice, samples in float64 and in another dtype are compared: values,
+dtypes, gradients, forward mode, second derivatives, in-place and `out=` forms, methods, compiled
+functions with their gradients, `vmap`, and the types of errors. Strides are compared in
+live_strides.py. ACCEPTED lists what may differ, with the reasons.
+"""
+
+import itertools
+import os
+import random
+
+import numpy
+import pytest
+import torch
+from helpers import checks
+from oracle import op_db
+from oracle.seed import SEED
+
+import jaxgrad
+
+COUNT = int(os.environ.get("COUNT") or 30)
+ENTRIES = os.environ.get("ENTRIES")
+SAMPLES = 2  # of a check and dtype
+WRONG_CALLS = 4
+DTYPES = "complex128", "float32", "int64", "int32", "uint8", "bool"
+# two programs in single precision, and the slopes of ill-conditioned samples
+TOLERANCES = {"float32": 1e-3, "complex64": 1e-3}
+
+RANDOM = (
+    *("dropout", "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal"),
+    *("uniform", "rand", "multinomial", "fractional_max_pool", "rrelu", "empty", "lowrank"),
+    *("poisson", "resize_", "multi_head", "scaled_dot_product"),
+)
+ANY = "value", "gradient", "forward", "second", "in place", "out", "method", "compiled", "vmap"
+SLOPES = "gradient", "forward", "second", "compiled gradient"
+# by the entry the checks that may differ; the reason stands above
+ACCEPTED = {
+    # the choice of the vectors; what only depends on it is compared as a gradient
+    "svd linalg.svd linalg.eig linalg.eigh": (*ANY, "compiled gradient"),
+    # which of several equal elements is chosen
+    "kthvalue topk mode median nanmedian msort sort argsort min.reduction_with_dim "
+    "max.reduction_with_dim nn.functional.max_unpool1d nn.functional.max_unpool2d "
+    "nn.functional.max_unpool3d": (*ANY, "compiled gradient"),
+    # PyTorch is wrong, or raises (docs/conventions.md)
+    "as_strided_scatter cholesky_solve cholesky_inverse triangular_solve nn.functional.ctc_loss "
+    "nn.functional.soft_margin_loss linalg.householder_product ormqr logcumsumexp "
+    "linalg.norm.subgradients_at_zero masked.logaddexp norm linalg.norm": SLOPES,
+    # not for every mask of the triangles in the samples
+    "linalg.pinv.hermitian linalg.pinv.singular linalg.lstsq.grad_oriented": (*ANY, *SLOPES),
+    # right to 7 digits in PyTorch
+    "special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.airy_ai "
+    "special.modified_bessel_k0 special.modified_bessel_k1": ANY,
+    # PyTorch writes to wrong places of strided results, or takes `out=` for a list
+    "linalg.lu lu narrow_copy split_with_sizes_copy unbind_copy "
+    "nonzero nn.functional.avg_pool3d fft.ihfft2 fft.ihfftn": ("out",),
+    # memory of other formats
+    "sparse.sampled_addmm sparse.mm.reduce to_sparse": (*ANY, *SLOPES, "errors"),
+    # floats of 8 bits in blocks
+    "torch._scaled_mm torch._scaled_mm_v2": ("name",),
+    # PyTorch's in-place form of complex numbers raises
+    "abs": ("in place",),
+    # storages that PyTorch cannot resize, more than 64 dimensions, numbers in a special method
+    "cat gather amax amin aminmax narrow narrow_copy": ("errors",),
+    "__radd__ __rmul__ __rand__ __ror__ __rxor__ __rmod__ __rpow__ __rsub__": ("errors",),
+}
+DIFFERENT = {
+    (name, check) for names, known in ACCEPTED.items() for name in names.split() for check in known
+}
+
+
+class Call:
+    """A sample as a call in both libraries."""
+
+    def __init__(self, entry, sample):
+        self.entry, self.sample = entry, sample
+        arguments = [sample.input, list(sample.args), dict(sample.kwargs)]
+        self.arguments = {torch: arguments, jaxgrad: op_db.converted(arguments)}
+        self.functions = {torch: entry.op, jaxgrad: op_db.function_of(entry.op)}
+        process = sample.output_process_fn_grad
+        self.processes = {torch: process, jaxgrad: op_db._function_or_itself(process)}
+
+    def differentiable(self, library):
+        kind = library.Tensor
+        return [t for t in op_db.tensors(self.arguments[library], kind) if t.requires_grad]
+
+    def results(self, library, arguments=None):
+        """The processed results; the wrapper makes matrices Hermitian and the like."""
+        first, args, kwargs = self.arguments[library] if arguments is None else arguments
+        wrapper = self.entry.gradcheck_wrapper
+        if library is jaxgrad:
+            wrapper = op_db._function_or_itself(wrapper)
+        results = wrapper(self.functions[library], first, *args, **kwargs)
+        return op_db.tensors(self.processes[library](results), library.Tensor)
+
+    def with_tensors(self, library, tensors, chosen):
+        """The arguments with other tensors in place of those that are chosen."""
+        supply = iter(tensors)
+
+        def replaced(value):
+            if isinstance(value, library.Tensor):
+                return next(supply) if chosen(value) else value
+            if isinstance(value, dict):
+                return {name: replaced(item) for name, item in value.items()}
+            return type(value)(map(replaced, value)) if type(value) in (list, tuple) else value
+
+        return replaced(self.arguments[library])
+
+
+def cotangents(library, tensors):
+    draw, vectors = numpy.random.default_rng(5), []
+    for tensor in tensors:
+        array = draw.standard_normal(tuple(tensor.shape))
+        if tensor.is_complex():
+            array = array + 1j * draw.standard_normal(tuple(tensor.shape))
+        vectors.append(library.from_numpy(numpy.array(array)).to(tensor.dtype))
+    return vectors
+
+
+def value(library, call):
+    first, args, kwargs = call.arguments[library]
+    return op_db.tensors(call.functions[library](first, *args, **kwargs), library.Tensor)
+
+
+def gradient(library, call, arguments=None, create_graph=False):
+    arguments = call.arguments[library] if arguments is None else arguments
+    results = [t for t in call.results(library, arguments) if t.requires_grad]
+    inputs = [t for t in op_db.tensors(arguments, library.Tensor) if t.requires_grad]
+    options = {"create_graph": create_graph, "materialize_grads": True}
+    vectors = cotangents(library, results)
+    return list(library.autograd.grad(results, inputs, vectors, **options)) if results else []
+
+
+def second(library, call):
+    first, inputs = gradient(library, call, create_graph=True), call.differentiable(library)
+    pairs = zip(first, cotangents(library, first), strict=True)
+    recorded = [pair for pair in pairs if pair[0].requires_grad]
+    if not recorded:  # the gradient does not depend on the inputs
+        return [library.zeros_like(t, requires_grad=False) for t in inputs]
+    first, vectors = zip(*recorded, strict=True)
+    return list(library.autograd.grad(first, inputs, vectors, materialize_grads=True))
+
+
+def forward(library, call):
+    inputs, modes = call.differentiable(library), library.autograd.forward_ad
+    with modes.dual_level():
+        vectors = cotangents(library, inputs)
+        duals = [modes.make_dual(t.detach(), v) for t, v in zip(inputs, vectors, strict=True)]
+        arguments = call.with_tensors(library, duals, lambda t: t.requires_grad)
+        pairs = [modes.unpack_dual(t) for t in call.results(library, arguments)]
+    return [
+        library.zeros_like(primal) if tangent is None else tangent
+        for primal, tangent in pairs
+        if primal.is_floating_point() or primal.is_complex()
+    ]
+
+
+def in_place(library, call):
+    first, args, kwargs = call.arguments[library]
+    name = call.entry.inplace_variant
+    function = name if library is torch else op_db.function_of(name)
+    target = first.detach().clone()
+    return [function(target, *args, **kwargs), target]
+
+
+def out(library, call):
+    first, args, kwargs = call.with_tensors(
+        library,
+        [t.detach() for t in op_db.tensors(call.arguments[library], library.Tensor)],
+        lambda t: True,
+    )
+    function = call.functions[library]
+    results = function(first, *args, **kwargs)
+    is_single = isinstance(results, library.Tensor)
+    outs = [library.empty(t.shape, dtype=t.dtype) for t in ([results] if is_single else results)]
+    function(first, *args, **kwargs, out=outs[0] if is_single else tuple(outs))
+    return outs
+
+
+def method(library, call):
+    first, args, kwargs = call.arguments[library]
+    function = call.entry.method_variant
+    function = function if library is torch else op_db.function_of(function)
+    return op_db.tensors(function(first, *args, **kwargs), library.Tensor)
+
+
+def compiled(library, call):
+    if library is torch:
+        return value(torch, call)
+    return jaxgrad.compile(lambda: value(jaxgrad, call))()
+
+
+def compiled_gradient(library, call):
+    if library is torch:
+        return gradient(torch, call)
+    run = jaxgrad.compile(lambda *arguments: gradient(jaxgrad, call, list(arguments)))
+    return run(*call.arguments[jaxgrad])
+
+
+def batched(library, call):
+    originals = op_db.tensors(call.arguments[library], library.Tensor)
+    batches = [library.stack([t.detach(), t.detach()]) for t in originals]
+
+    def one(*tensors):
+        arguments = call.with_tensors(library, tensors, lambda t: True)
+        return tuple(call.results(library, arguments))
+
+    return list(library.func.vmap(one, randomness="different")(*batches))
+
+
+CHECKS = {
+    "value": value,
+    "gradient": gradient,
+    "forward": forward,
+    "second": second,
+    "in place": in_place,
+    "out": out,
+    "method": method,
+    "compiled": compiled,
+    "compiled gradient": compiled_gradient,
+    "vmap": batched,
+}
+
+
+def has_slopes(check, entry, dtype):
+    has = {"forward": entry.supports_forward_ad, "second": entry.supports_gradgrad}
+    is_differentiable = dtype in entry.supported_backward_dtypes("cpu")
+    return is_differentiable and entry.supports_autograd and has.get(check, True)
+
+
+def applies(check, entry, sample):
+    is_tensor = isinstance(sample.input, torch.Tensor)
+    return {
+        "in place": bool(entry.inplace_variant) and is_tensor and not sample.broadcasts_input,
+        "out": entry.supports_out,
+        "method": bool(entry.method_variant) and is_tensor,
+    }.get(check, True)
+
+
+def agree(actual, expected, is_random):
+    assert len(actual) == len(expected)
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert tuple(ours.shape) == tuple(theirs.shape)
+        assert str(ours.dtype) == str(theirs.dtype)
+        if not is_random:
+            tolerance = TOLERANCES.get(str(theirs.dtype).removeprefix("torch."), 1e-7)
+            numpy.testing.assert_allclose(
+                op_db.numbers(ours), op_db.numbers(theirs), rtol=tolerance, atol=tolerance
+            )
+
+
+def compare(check, entry, sample):
+    """Whether a check of a sample was possible in PyTorch, after which it is compared."""
+    try:
+        expected = CHECKS[check](torch, Call(entry, sample))
+    except (NotImplementedError, RuntimeError, TypeError, ValueError, IndexError):
+        return False  # live_errors.py and the wrong calls ask for errors
+    is_random = any(word in entry.full_name for word in RANDOM)
+    agree(CHECKS[check](jaxgrad, Call(entry, sample)), expected, is_random)
+    return True
+
+
+def samples_of(entry, dtype, check, draw):
+    """Some samples, with their places among all of them."""
+    if (entry.full_name, check) in DIFFERENT:
+        return []
+    if check in SLOPES and not has_slopes(check, entry, dtype):
+        return []
+    torch.manual_seed(SEED)
+    every = entry.sample_inputs("cpu", dtype, requires_grad=check in SLOPES)
+    every = list(enumerate(itertools.islice(every, 100)))
+    chosen = draw.sample(every, min(SAMPLES, len(every)))
+    return [(place, sample) for place, sample in chosen if applies(check, entry, sample)]
+
+
+def dtypes_of(entry, draw):
+    names = [name for name in DTYPES if getattr(torch, name) in entry.supported_dtypes("cpu")]
+    first = ["float64"] if torch.float64 in entry.supported_dtypes("cpu") else []
+    return [getattr(torch, name) for name in first + draw.sample(names, min(1, len(names)))]
+
+
+def chosen_entries():
+    if ENTRIES:
+        return [entry for entry in op_db.OPERATORS if entry.full_name in ENTRIES.split(",")]
+    return random.Random(SEED).sample(op_db.OPERATORS, min(COUNT, len(op_db.OPERATORS)))
+
+
+CHOSEN = [entry for entry in chosen_entries() if (entry.full_name, "name") not in DIFFERENT]
+
+
+@pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.full_name)
+@pytest.mark.filterwarnings("ignore")
+def test_entry(entry):
+    draw = random.Random(f"{SEED} {entry.full_name}")
+    for dtype, check in itertools.product(dtypes_of(entry, draw), CHECKS):
+        for place, sample in samples_of(entry, dtype, check, draw):
+            try:
+                if compare(check, entry, sample):
+                    checks.count(f"op_db: {check}")
+            except Exception as error:
+                error.add_note(f"--seed {SEED}: {check}, {dtype}, sample {place}")
+                raise
+
+
+def outcome(function, arguments):
+    first, args, kwargs = arguments
+    try:
+        function(first, *args, **kwargs)
+    except Exception as error:
+        return {kind.__name__ for kind in type(error).__mro__}, type(error).__name__
+    return None
+
+
+@pytest.mark.parametrize("entry", CHOSEN, ids=lambda entry: entry.full_name)
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_calls(entry):
+    if entry.error_inputs_func is None or (entry.full_name, "errors") in DIFFERENT:
+        return
+    draw, every = random.Random(SEED), list(entry.error_inputs("cpu"))
+    for wrong in draw.sample(every, min(WRONG_CALLS, len(every))):
+        try:
+            call = Call(entry, wrong.sample_input)
+        except (NotImplementedError, ValueError):
+            continue  # sparse, on another device, or of more dimensions than NumPy has
+        expected = outcome(call.functions[torch], call.arguments[torch])
+        actual = outcome(call.functions[jaxgrad], call.arguments[jaxgrad])
+        text = f"--seed {SEED}: {wrong.sample_input} {expected} {actual}"
+        assert (actual is None) == (expected is None), text
+        assert expected is None or expected[1] in actual[0], text
+        checks.count("op_db: wrong calls")
