@@ -165,6 +165,12 @@ class _Walk:
         """The index tensors, None for dimensions without one."""
         return [self.indices.get(dim) for dim in range(max(self.indices) + 1)]
 
+    def is_mask(self) -> bool:
+        """Whether all index tensors come from one mask, which has dimensions."""
+        arrays = [part for part in self.parts if isinstance(part, Tensor | np.ndarray)]
+        masks = [part for part in arrays if dtypes.as_dtype(part.dtype) in MASK_DTYPES]
+        return len(masks) == 1 and len(self.indices) == masks[0].ndim
+
     def take(self, part):
         if isinstance(part, Tensor | np.ndarray):
             self.take_array(part)
@@ -326,6 +332,8 @@ def setitem(tensor: Tensor, index, value):
     target = walk.walked()
     if walk.indices:
         if isinstance(value, Tensor):
+            if value.dtype != tensor.dtype and _is_one(value) and walk.is_mask():
+                value = value.to(tensor.dtype)
             value = _without_leading_ones(value, _indexed_ndim(target, walk))
         else:
             value = tensor.new_tensor(value)

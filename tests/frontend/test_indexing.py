@@ -314,3 +314,12 @@ def test_assigning_by_true_converts_and_by_false_does_nothing():
     assert x.tolist() == [[1.0, 2.0, 3.0]] * 2
     x[False] = jaxgrad.ones(7)
     assert x.tolist() == [[1.0, 2.0, 3.0]] * 2
+
+
+def test_one_number_of_another_dtype_is_assigned_by_a_mask():
+    x, number = jaxgrad.zeros(2, 3, dtype=jaxgrad.float64), jaxgrad.tensor(7.5)
+    x[jaxgrad.tensor([True, False]), 1:] = number
+    x[:, jaxgrad.tensor([True, False, False])] = number.reshape(1)
+    assert x.tolist() == [[7.5, 7.5, 7.5], [7.5, 0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+        x[jaxgrad.tensor([0])] = number
