@@ -41,7 +41,50 @@ DRAWS = {
     "alpha_dropout": lambda t, x, g: t.nn.functional.alpha_dropout(x, training=True),
     "bernoulli_ of p": lambda t, x, g: t.ones_like(x).bernoulli_(x, generator=g),
 }
+
+
+def product_of(t):
+    """A Function that multiplies by NumPy, with rules of its own for batches and derivatives."""
+
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return t.tensor(x.detach().numpy() * y.detach().numpy())
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return Product.apply(grad, y), Product.apply(grad, x)
+
+        @staticmethod
+        def jvp(ctx, x_t, y_t):
+            x, y = ctx.saved_tensors
+            return Product.apply(x_t, y) + Product.apply(y_t, x)
+
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            rank = max(v.ndim - (d is not None) for v, d in zip((x, y), in_dims, strict=True))
+            x, y = (
+                v.unsqueeze(0) if d is None else v.movedim(d, 0)
+                for v, d in zip((x, y), in_dims, strict=True)
+            )
+            x, y = (v.reshape(len(v), *[1] * (rank + 1 - v.ndim), *v.shape[1:]) for v in (x, y))
+            return Product.apply(x, y), 0
+
+    return Product.apply
+
+
+PRODUCTS = {torch: product_of(torch), jaxgrad: product_of(jaxgrad)}
 FUNCTIONS = {
+    "product by NumPy": lambda t, x: PRODUCTS[t](x, x + 1),
+    "gradient by NumPy": lambda t, x: t.func.grad(lambda y: PRODUCTS[t](y, y).sum())(x),
+    "tangent by NumPy": lambda t, x: t.func.jvp(PRODUCTS[t], (x, x), (x * 2, x))[1],
+    "Jacobian by NumPy": lambda t, x: t.func.jacrev(PRODUCTS[t])(x, x),
     "softmax": lambda t, x: t.softmax(x, -1),
     "flip": lambda t, x: x.flip(0),
     "sort": lambda t, x: t.sort(x, 0).values,
