@@ -189,3 +189,9 @@ def test_bytes_of_numbers():
 
 def test_the_device_of_a_storage_of_a_noted_result():
     assert (jaxgrad.ones(3) + 1).untyped_storage().device == jaxgrad.device("cpu")
+
+
+def test_the_module_torch_storage():
+    assert jaxgrad.storage.UntypedStorage is jaxgrad.UntypedStorage
+    assert jaxgrad.storage.TypedStorage is jaxgrad.TypedStorage
+    assert not hasattr(jaxgrad.storage, "MissingStorage")
