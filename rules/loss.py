@@ -254,12 +254,6 @@ def _check_target(name, self, target, weight):
     """Raise for a target of classes that does not fit the shape of `self`."""
     if not self.ndim:
         raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs one of classes")
-    if not (promotion.is_long(target.dtype) or target.dtype == dtypes.uint8.numpy):
-        kind = dtypes.from_numpy(target.dtype).scalar_type
-        raise RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes; "
-            "convert the target with .long()"
-        )
     axis = class_axis(self)
     if axis and target.shape[:1] != self.shape[:1]:
         batch = target.shape[0] if target.ndim else 0
@@ -271,6 +265,12 @@ def _check_target(name, self, target, weight):
         raise RuntimeError(
             f"Expected target size {expected}, got {list(target.shape)}: {name} of an input of "
             f"shape {list(self.shape)} has its classes along dimension {axis}"
+        )
+    if not (promotion.is_long(target.dtype) or target.dtype == dtypes.uint8.numpy):
+        kind = dtypes.from_numpy(target.dtype).scalar_type
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {kind}: {name} takes classes; "
+            "convert the target with .long()"
         )
     _check_weight(self, weight)
 

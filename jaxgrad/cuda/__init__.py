@@ -10,6 +10,7 @@ True
 from __future__ import annotations
 
 import gc
+import importlib
 import sys
 from typing import NamedTuple
 
@@ -446,4 +447,6 @@ def __getattr__(name):
         return is_initialized()
     if name == "default_generators":  # one for each GPU: JAX has one for all of them
         return (random.default_generator,) * device_count()
+    if name == "jiterator":  # few programs use it
+        return importlib.import_module(f"{__name__}.jiterator")
     return _find(name)

@@ -134,3 +134,11 @@ def test_names_in_aten():
     assert ops.aten._chunk_cat([jaxgrad.ones(2)], 0, 2).tolist() == [[1], [1]]
     with pytest.raises(NotImplementedError, match=r"aten._no_such_name is not provided"):
         ops.aten._no_such_name()
+
+
+def test_results_of_a_batch_norm_in_given_tensors():
+    x, out = leaf([[1.0], [3.0]]).detach(), [jaxgrad.empty(0).double() for _ in range(3)]
+    arguments = x, None, None, None, None, True, 0.1, 0.0
+    results = jaxgrad.native_batch_norm(*arguments, out=tuple(out))
+    assert all(result is target for result, target in zip(results, out, strict=True))
+    assert [target.tolist() for target in out] == [[[-1], [1]], [2], [1]]

@@ -289,3 +289,12 @@ def test_loss_layers(torch):
 def test_delta_of_the_huber_loss_is_a_number(delta):
     with pytest.raises(TypeError, match="delta must be a float or int"):
         jaxgrad.nn.HuberLoss(delta=delta)
+
+
+def test_sizes_of_targets_are_checked_before_their_dtype():
+    logits, target = jaxgrad.ones(4, 2), jaxgrad.ones(5)
+    for function in (F.cross_entropy, F.nll_loss):
+        with pytest.raises(ValueError, match=r"batch_size \(4\) to match target batch_size \(5\)"):
+            function(logits, target)
+        with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte"):
+            function(logits, target[:4])
