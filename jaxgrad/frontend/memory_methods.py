@@ -155,18 +155,18 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
             [0., 1.]])
     """
     start = 0 if storage_offset is None else storage_offset - offset_of(input)
-    if abstract_value(input).strides is None:
+    shape, strides, before = input.shape, input.stride(), max(-start, 0)
+    if abstract_value(input).strides is None and not before:
         return ops.as_strided_scatter(input, src, size, stride, start)
-    shape, strides = input.shape, input.stride()
-    if layouts.is_dense(shape, strides):
+    if layouts.is_dense(shape, strides) and not before:
         order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
         places = sorted(range(len(shape)), key=order.__getitem__)
         ordered = ops.as_strided_scatter(input.permute(order), src, size, stride, start)
         return ops.clone(ordered.permute(places))
-    row = input.new_zeros(layouts.reach(shape, strides))
-    row = ops.as_strided_scatter(row, input, shape, strides, 0)
-    row = ops.as_strided_scatter(row, src, size, stride, start)
-    return ops.clone(ops.as_strided(row, shape, strides, 0))
+    row = input.new_zeros(before + layouts.reach(shape, strides))
+    row = ops.as_strided_scatter(row, input, shape, strides, before)
+    row = ops.as_strided_scatter(row, src, size, stride, start + before)
+    return ops.clone(ops.as_strided(row, shape, strides, before))
 
 
 def _check_gaps(shown, size, stride, offset):

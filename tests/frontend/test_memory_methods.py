@@ -160,3 +160,15 @@ def test_results_that_are_no_views():
     assert not [name for name, result in results.items() if result._is_view()]
     assert torch.einsum("ij->ji", x)._is_view()
     assert torch.einsum("ijk->kj", x[None]).stride() == (2, 1)
+
+
+def test_a_scatter_that_begins_before_its_tensor():
+    x = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    source = torch.tensor([[7.0, 8.0], [9.0, 10.0]], requires_grad=True)
+    result = torch.as_strided_scatter(x[1:], source, (2, 2), (4, 1), 2)
+    # the first row of the source lands before the tensor, as in PyTorch
+    assert result.tolist() == [[4, 5, 9, 10], [8, 9, 10, 11]]
+    (result * torch.arange(8.0).reshape(2, 4)).sum().backward()
+    # of the elements that are there: PyTorch's gradients are those of a scatter at offset 6
+    assert x.grad.tolist() == [[0, 0, 0, 0], [0, 1, 0, 0], [4, 5, 6, 7]]
+    assert source.grad.tolist() == [[0, 0], [2, 3]]
