@@ -1,20 +1,18 @@
 """`jaxgrad compare` with the installed PyTorch, on new seeds in each run.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
-import os
-import secrets
 import sys
 from pathlib import Path
 
 import pytest
 from helpers import compared_runs
+from oracle.seed import SEED
 
 from jaxgrad.compare import children, conditioning
 from jaxgrad.compare.difference import Comparison
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 SCRIPTS = sorted((Path(__file__).parent / "same_seed").glob("*.py"))
 
 

@@ -1,20 +1,19 @@
 """The modules and optimizers of PyTorch's own lists against the installed PyTorch, in samples of a
 seed: results, gradients, state, text, copies, wrong arguments, and the names that objects have.
 
-make oracle ARGUMENTS="tests/oracle/live_modules.py"     (SEED=17 repeats a run)
+make oracle ARGUMENTS=modules     (`--seed N` repeats a run)
 """
 
 import copy
 import io
-import os
 import pickle
 import random
-import secrets
 import warnings
 
 import numpy as np
 import pytest
 import torch
+from oracle.seed import SEED
 from torch.testing._internal.common_modules import module_db
 from torch.testing._internal.common_optimizers import optim_db
 
@@ -22,7 +21,6 @@ import jaxgrad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 SAMPLES_OF_A_MODULE = 4
 
 # what PyTorch cannot compute on CPUs, and options that change how it computes
