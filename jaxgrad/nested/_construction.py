@@ -241,5 +241,4 @@ def _nested_view_from_buffer(self, nested_size, nested_strides, offsets) -> Stri
 
     nested_size, nested_strides: int64 of shape (components, dimensions); offsets: (components,).
     """
-    rows = [tuple(map(tuple, table.tolist())) for table in (nested_size, nested_strides)]
-    return _strided.strided(ops.alias(self), _strided.Places(*rows, tuple(offsets.tolist())))
+    return _strided.of_tables(ops.alias(self), nested_size, nested_strides, offsets)

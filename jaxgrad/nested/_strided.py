@@ -167,6 +167,10 @@ class StridedNestedTensor(Tensor):
         """The nested tensor of the elements of a padded one that this tensor has too."""
         return from_padded(padded, self._places.sizes)
 
+    def tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The sizes, strides and offsets of the components."""
+        return tuple(map(_table, self._places))
+
     def _nested_tensor_size(self) -> Tensor:
         return _table(self._places.sizes)
 
@@ -187,6 +191,14 @@ def strided(values: Tensor, places: Places) -> StridedNestedTensor:
     values.__class__ = StridedNestedTensor
     values._places = places
     return values
+
+
+def of_tables(memory: Tensor, sizes, strides, offsets) -> StridedNestedTensor:
+    """A nested tensor that takes the place of its memory. sizes, strides: int64 of shape
+    (components, dimensions); offsets: (components,).
+    """
+    rows = [tuple(map(tuple, table.tolist())) for table in (sizes, strides)]
+    return strided(memory, Places(*rows, tuple(offsets.tolist())))
 
 
 def joined(parts) -> StridedNestedTensor:

@@ -464,17 +464,12 @@ class Encoder:
         self.code += b"tR"
 
     def _nested(self, value):
-        """A strided nested tensor: the elements of all components, and their places."""
-        parts = [part.detach() for part in value.unbind()]
-        sizes = np.array([part.shape for part in parts], np.int64)
-        strides = np.array([layouts.contiguous(tuple(part.shape)) for part in parts], np.int64)
-        counts = [part.numel() for part in parts]
-        offsets = np.cumsum([0, *counts[:-1]], dtype=np.int64)
+        """A strided nested tensor: its memory, and where in it the components lie."""
+        memory = value.values().detach().requires_grad_(value.requires_grad)
         self._global("torch._utils _rebuild_nested_tensor")
         self.code += b"("
-        self._dense(ops.cat([part.reshape(-1) for part in parts]))
-        for numbers in (sizes, strides, offsets):
-            self._dense(tensor_data.from_numpy(numbers))
+        for part in (memory, *value.tables()):
+            self._dense(part)
         self.code += b"tR"
 
     def _masked(self, value, path):

@@ -32,7 +32,7 @@ from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
 from ._safe_classes import NUMPY_TYPE, safe_classes
 
-nested = LateModule("jaxgrad.nested")
+strided_nested = LateModule("jaxgrad.nested._strided")
 masked = LateModule("jaxgrad.masked")
 
 
@@ -385,22 +385,24 @@ def _quantized_tensor(
     return quantization._make_per_channel_quantized_tensor(integers, *scales, axis)
 
 
-def _nested_tensor(machine, buffer, sizes, strides, offsets):
-    for part, dimensions in ((buffer, 1), (sizes, 2), (strides, 2), (offsets, 1)):
-        is_right = type(part) is Tensor and part.ndim == dimensions
-        if not is_right or (part is not buffer and part.dtype is not dtypes.int64):
-            raise machine.refuse("the parts of a nested tensor do not fit")
-    if sizes.shape != strides.shape or sizes.shape[0] != offsets.shape[0]:
+def _nested_tensor(machine, memory, sizes, strides, offsets):
+    """A nested tensor of its memory. Raises RefusedFile for components outside of it."""
+    for part in (memory, sizes, strides, offsets):
+        _need(machine, part, Tensor, "a part of a nested tensor")
+    tables = sizes, strides, offsets
+    if memory.ndim != 1 or any(table.dtype is not dtypes.int64 for table in tables):
         raise machine.refuse("the parts of a nested tensor do not fit")
-    components = []
-    rows = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=True)
-    for size, stride, offset in rows:
-        least = min((*size, *stride, offset))
-        if least < 0 or offset + layouts.reach(size, stride) > buffer.numel():
+    if [table.ndim for table in tables] != [2, 2, 1] or sizes.shape != strides.shape:
+        raise machine.refuse("the parts of a nested tensor do not fit")
+    rows = [table.tolist() for table in tables]
+    if len(rows[0]) != len(rows[2]):
+        raise machine.refuse("the parts of a nested tensor do not fit")
+    for size, stride, offset in zip(*rows, strict=True):
+        last = sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
+        is_empty = 0 in size
+        if min((*size, *stride, offset)) < 0 or not (is_empty or offset + last < memory.numel()):
             raise machine.refuse("a component of a nested tensor is out of bounds of its elements")
-        machine.objects.loading.spend(machine, math.prod(size) * buffer.dtype.itemsize)
-        components.append(buffer.as_strided(size, stride, offset))
-    return nested.nested_tensor(components, dtype=buffer.dtype)
+    return strided_nested.of_tables(memory, *tables)
 
 
 class MaskedTensorName:

@@ -3,12 +3,14 @@ errors as PyTorch has them.
 """
 
 import copy
+import io
 import pickle
 
 import numpy as np
 import pytest
 
 import jaxgrad as torch
+from jaxgrad.nested import _strided
 
 F = torch.nn.functional
 
@@ -147,6 +149,30 @@ def test_copies_and_writes():
     assert_components(y, [2 * (part + 1) for part in ragged()])
     y.transpose(1, 2).sub_(1)
     assert_components(y, [2 * part + 1 for part in ragged()])
+
+
+def test_files():
+    x = torch.nested.nested_tensor(ragged(), requires_grad=True)
+    file = io.BytesIO()
+    torch.save({"x": x, "turned": x.detach().transpose(1, 2)}, file)
+    file.seek(0)
+    result = torch.load(file)
+    assert_components(result["x"], ragged())
+    assert result["x"].requires_grad
+    assert_components(result["turned"], [part.t() for part in ragged()])
+
+
+@pytest.mark.parametrize(
+    "place", [((3,), (2,), 0), ((2,), (-1,), 3), ((-1,), (1,), 0), ((2,), (1,), 3)]
+)
+def test_files_of_components_outside_of_memory(place):
+    size, stride, offset = place
+    x = _strided.strided(torch.ones(4), _strided.Places((size,), (stride,), (offset,)))
+    file = io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="out of bounds"):
+        torch.load(file)
 
 
 def test_masks_and_memory():

@@ -127,3 +127,51 @@ def test_gradients(name, layout):
     numpy.testing.assert_allclose(
         gradients[1], gradients[0], rtol=1e-9, atol=1e-12, err_msg=f"SEED={SEED}"
     )
+
+
+REFUSED = {
+    "reshape": lambda t, x: x.reshape(-1),
+    "flatten": lambda t, x: x.flatten(),
+    "expand": lambda t, x: x.expand(2, *x.shape),
+    "broadcast_to": lambda t, x: t.broadcast_to(x, (2, *x.shape)),
+    "tile": lambda t, x: x.tile(2),
+    "repeat": lambda t, x: x.repeat(2, 2),
+    "is_contiguous": lambda t, x: None if x.layout is t.sparse_coo else x.is_contiguous(),
+    "sort": lambda t, x: x.sort(),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_have_the_words_of_pytorch(name, layout):
+    parts, errors = arrays(numpy.random.default_rng((SEED, 3))), []
+    for framework in (torch, jaxgrad):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                REFUSED[name](framework, sparse(framework, parts, layout))
+            errors.append(None)
+        except RuntimeError as error:
+            errors.append(error)
+    theirs, ours = errors
+    assert (ours is None) is (theirs is None), f"SEED={SEED}"
+    if type(theirs) is RuntimeError and name != "sort":
+        assert str(ours).startswith(str(theirs).split("\n")[0].rstrip(".")), f"SEED={SEED}"
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_systems(upper, transpose):
+    for number in range(4):
+        draw = numpy.random.default_rng((SEED, number))
+        size = int(draw.integers(1, 6))
+        matrix = numpy.triu(draw.normal(size=(size, size)) * (draw.random((size, size)) > 0.4))
+        matrix[range(size), range(size)] = 2
+        matrix, right = matrix if upper else matrix.T.copy(), draw.normal(size=(size, 2))
+        solutions = [
+            framework.triangular_solve(
+                framework.tensor(right), framework.tensor(matrix).to_sparse_csr(), upper, transpose
+            ).solution.numpy()
+            for framework in (torch, jaxgrad)
+        ]
+        numpy.testing.assert_allclose(*solutions[::-1], 1e-9, 1e-12, err_msg=f"SEED={SEED}")
