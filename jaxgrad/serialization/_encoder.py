@@ -22,7 +22,6 @@ from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import is_of_pytorch
-from ..frontend import tensor_data
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage

@@ -7,7 +7,6 @@ has the object, and some more that hold only data: NumPy's arrays and numbers, `
 
 from __future__ import annotations
 
-import math
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -385,24 +384,19 @@ def _quantized_tensor(
     return quantization._make_per_channel_quantized_tensor(integers, *scales, axis)
 
 
-def _nested_tensor(machine, memory, sizes, strides, offsets):
-    """A nested tensor of its memory. Raises RefusedFile for components outside of it."""
-    for part in (memory, sizes, strides, offsets):
-        _need(machine, part, Tensor, "a part of a nested tensor")
-    tables = sizes, strides, offsets
-    if memory.ndim != 1 or any(table.dtype is not dtypes.int64 for table in tables):
+def _nested_tensor(machine, buffer, sizes, strides, offsets):
+    for part, dimensions in ((buffer, 1), (sizes, 2), (strides, 2), (offsets, 1)):
+        is_right = type(part) is Tensor and part.ndim == dimensions
+        if not is_right or (part is not buffer and part.dtype is not dtypes.int64):
+            raise machine.refuse("the parts of a nested tensor do not fit")
+    if sizes.shape != strides.shape or sizes.shape[0] != offsets.shape[0]:
         raise machine.refuse("the parts of a nested tensor do not fit")
-    if [table.ndim for table in tables] != [2, 2, 1] or sizes.shape != strides.shape:
-        raise machine.refuse("the parts of a nested tensor do not fit")
-    rows = [table.tolist() for table in tables]
-    if len(rows[0]) != len(rows[2]):
-        raise machine.refuse("the parts of a nested tensor do not fit")
-    for size, stride, offset in zip(*rows, strict=True):
-        last = sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
-        is_empty = 0 in size
-        if min((*size, *stride, offset)) < 0 or not (is_empty or offset + last < memory.numel()):
+    rows = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=True)
+    for size, stride, offset in rows:
+        least = min((*size, *stride, offset))
+        if least < 0 or offset + layouts.reach(size, stride) > buffer.numel():
             raise machine.refuse("a component of a nested tensor is out of bounds of its elements")
-    return strided_nested.of_tables(memory, *tables)
+    return strided_nested.of_tables(buffer, sizes, strides, offsets)
 
 
 class MaskedTensorName:
