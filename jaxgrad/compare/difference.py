@@ -22,22 +22,22 @@ ROUNDINGS = 32  # of the largest input, which a result that almost cancels may b
 class Difference:
     """A pair of records that differ.
 
-    pair: what differs. inputs, outputs: the relative differences of the tensors. source: the record
-    of the call that only one run has, or that one of the inputs comes from, where the inputs
-    differ. users: for a gradient, the calls whose derivative it is.
+    pair: what differs. inputs, outputs: the relative differences of the tensors. sources: the calls
+    that only one run has and that made the tensor, the last one first. users: for a gradient, the
+    calls whose derivative it is.
     """
 
     pair: Pair
     inputs: list
     outputs: list
-    source: Pair | None = None
+    sources: list = field(default_factory=list)
     users: list = field(default_factory=list)
 
     @property
     def place(self):
         """The file, line and function that are to be looked at."""
-        if self.source is not None:
-            return self.source.either.place
+        if self.sources:
+            return self.sources[0].either.place
         if self.users:
             return self.users[0].place
         return self.pair.either.place
@@ -177,12 +177,14 @@ class Comparison:
         # a module may give what one of its calls has given
         results = zip(pair.first.outputs, pair.second.outputs, strict=False)
         tensors = unequal or [both for both in results if both[0] != both[1]]
-        sources = (self.source_of(pair, both) for both in tensors)
-        difference.source = next(filter(None, sources), None)
+        sources = (self.sources_of(pair, both) for both in tensors)
+        difference.sources = next(filter(None, sources), [])
         return difference
 
-    def source_of(self, pair, both) -> Pair | None:
-        """The last call that a tensor comes from and that the other run does not have."""
+    def sources_of(self, pair, both) -> list[Pair]:
+        """The calls that a tensor comes from and that the other run does not have, the last one
+        first.
+        """
         sources = []
         for side, digest in enumerate(both):
             record = (pair.first, pair.second)[side]
@@ -190,7 +192,7 @@ class Comparison:
             if calls and id(calls[-1]) in self.unmatched[side]:
                 source = Pair(None, calls[-1]) if side else Pair(calls[-1], None)
                 sources.append((record.number - calls[-1].number, side, source))
-        return min(sources)[2] if sources else None
+        return [source for *_, source in sorted(sources)]
 
     def users_of(self, gradient: Record) -> list:
         """The calls that take the result whose gradient it is."""

@@ -58,16 +58,21 @@ def details(difference, first, second) -> list[str]:
     lines = [f"  step {pair.first.step}, {described(difference)}"]
     if pair.first.kind == "options":
         return lines + option_lines(pair)
-    if difference.source is not None:
-        source = difference.source
-        library = TITLES[(first if source.first else second).library]
-        lines.insert(0, f"  only {library} calls {source.either.name}")
-        lines[1] = f"  first seen at {place_of(pair.first.place, False)}: {lines[1].strip()}"
+    if difference.sources:
+        place = place_of(pair.first.place, False)
+        lines = [f"  first seen at {place}: {lines[0].strip()}"]
+        lines = [source_text(source, first, second) for source in difference.sources] + lines
     if difference.users:
         names = [f"{user.name} at {place_of(user.place, False)}" for user in difference.users]
         lines.append(f"  look at the derivative of {', '.join(names[:MOST_USERS])}")
     lines += amounts(difference, first, second)
     return lines + setting_lines(pair)
+
+
+def source_text(source, first, second) -> str:
+    library = TITLES[(first if source.first else second).library]
+    record = source.either
+    return f"  only {library} calls {record.name} at {place_of(record.place, False)}"
 
 
 def described(difference) -> str:

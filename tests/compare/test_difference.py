@@ -67,7 +67,7 @@ def test_a_call_that_one_run_lacks_is_the_source():
 
     difference = compare(write).difference
     assert difference.pair.first.name == "h"
-    assert difference.source.first.name == "add"
+    assert [source.first.name for source in difference.sources] == ["add"]
     assert difference.place == ("script.py", 2, "forward")
 
 
