@@ -14,16 +14,17 @@ from .. import ops
 from ..frontend.generator import default_generator
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor
+from .mapped_function import check_results
 
 
-def one_by_one(function, arguments, dims, check, randomness):
+def one_by_one(function, name, dims, out_dims, randomness, args, kwargs):
     """The results of the calls for all examples, stacked in front.
 
-    arguments: the positional ones and those by name; dims: the mapped dimension of each leaf.
-    check: raises for results that a mapped function may not have. Raises RuntimeError without
-    examples, and for random numbers if randomness is "error".
+    name: that of the function in messages. dims: the mapped dimension of each leaf of the
+    arguments; out_dims, randomness: as for `vmap`. Raises RuntimeError without examples, and for
+    random numbers if randomness is "error".
     """
-    leaves, structure = flatten(arguments)
+    leaves, structure = flatten((args, kwargs))
     size = next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
     if not size:
         raise RuntimeError("vmap: a function that reads numbers has no results without examples")
@@ -36,7 +37,7 @@ def one_by_one(function, arguments, dims, check, randomness):
         ]
         args, kwargs = jax.tree.unflatten(structure, one)
         rows.append(function(*args, **kwargs))
-        check(rows[-1])
+        check_results(name, out_dims, rows[-1])
     if randomness == "error" and not before.equal(default_generator.get_state()):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the "

@@ -59,9 +59,12 @@ class BatchedFunction(CompiledFunction):
 
 
 class OwnFunctions(Memory):
-    """The mapped functions of one `vmap` with programs of their own, by dimensions."""
+    """The mapped functions of one `vmap` with programs of their own, by dimensions. read_numbers:
+    whether a call could not be traced, since it reads the numbers of an example.
+    """
 
     def __init__(self):
+        self.read_numbers = False
         self.functions: dict[tuple, BatchedFunction] = {}
 
     def find(self, function, name, dims, out_dims, randomness) -> BatchedFunction:

@@ -70,7 +70,7 @@ def vmap(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = name_of(func)
-    functions, check = OwnFunctions(), functools.partial(check_results, name, out_dims)
+    functions = OwnFunctions()
 
     def mapped(leaves, dims, args, kwargs):
         def unshared(*args, **kwargs):
@@ -78,10 +78,8 @@ def vmap(
 
         if is_in_trace(leaves):
             return unshared(*args, **kwargs)
-        try:
-            return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
-        except ReadsNumbers:
-            return one_by_one(func, (args, kwargs), dims, check, randomness)
+        options = dims, out_dims, randomness
+        return _of_batch(functions, unshared, func, name, options, args, kwargs)
 
     @functools.wraps(func, updated=())
     @shows_users_frames
@@ -128,6 +126,16 @@ def name_of(func) -> str:
     if isinstance(func, functools.partial):
         return f"functools.partial({name_of(func.func)}, ...)"
     return getattr(func, "__name__", repr(func))
+
+
+def _of_batch(functions, unshared, func, name, options, args, kwargs):
+    """The results of a program, or those of the examples if `func` reads their numbers."""
+    if not functions.read_numbers:
+        try:
+            return shared_function.mapped(func, *options, unshared, args, kwargs)
+        except ReadsNumbers:
+            functions.read_numbers = True
+    return one_by_one(func, name, *options, args, kwargs)
 
 
 def _without_data(func, name, leaves, structure, dims, size, out_dims):

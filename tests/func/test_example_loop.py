@@ -5,6 +5,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import func, tensor
+from jaxgrad.func import shared_function
 
 
 class Product(torch.autograd.Function):
@@ -134,3 +135,10 @@ def test_a_function_without_a_module():
     function = eval("lambda x: 2 * x", {})  # its namespace has no name
     assert function.__module__ is None or function.__module__ == "builtins"
     assert torch.vmap(function)(x).tolist() == [[6, 2, 4], [1, -2, 8]]
+
+
+def test_a_second_call_is_not_traced_again(monkeypatch):
+    mapped = torch.vmap(square)
+    first = mapped(x)
+    monkeypatch.setattr(shared_function, "mapped", None)
+    assert mapped(x).equal(first)
