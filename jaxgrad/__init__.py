@@ -283,7 +283,8 @@ _LATER_MODULES = (
         "special",
     ),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
-    *("__config__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor"),
+    *("__config__", "__future__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor"),
+    "_tensor",
     *("_tensor_str", "_utils", "_vmap_internals"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")

@@ -19,16 +19,18 @@ from ..frontend.to import _target
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..storage.commit import clear_gradients
+from ..tape.settings import process
 from ..tape.tensor import Tensor, may_require_grad
 from .module_call import ModuleCall, UncompiledCall
 from .module_members import Members
-from .parameter import is_lazy
+from .parameter import Parameter, is_lazy
 from .state import ModuleState
 
 # imported late: few programs compile a module, or pickle one
 torch_compile = LateModule("jaxgrad.compiled.torch_compile")
 pickled_module = LateModule("jaxgrad.nn.pickled_module")
 script_constants = LateModule("jaxgrad.nn.script_constants")
+utils = LateModule("jaxgrad.utils")
 
 
 class _Constants:
@@ -180,9 +182,9 @@ class Module(ModuleCall, ModuleState):
         """Replace each parameter, its gradient and each buffer by `fn` of it."""
         for module in self.children() if recurse else ():
             module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if parameter is not None:
-                _convert(parameter, fn)
+                self._parameters[name] = _convert(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = _converted(buffer, fn)
@@ -428,18 +430,33 @@ def _converted(buffer: Tensor, fn) -> Tensor:
     return buffer
 
 
-def _convert(parameter: Tensor, fn):
+def _convert(parameter: Tensor, fn) -> Tensor:
+    """The parameter after `fn` has changed it, or another one in its place."""
     if is_lazy(parameter):
-        return parameter._with_type(lambda plain: _convert(plain, fn))
+        parameter._with_type(lambda plain: _convert(plain, fn))
+        return parameter
     with no_grad():
-        result = fn(parameter)
+        result, gradient = fn(parameter), parameter.grad
+        if process.overwrites_parameters or process.swaps_parameters:
+            return _replacement(parameter, result, None if gradient is None else fn(gradient))
         if result is not parameter:
             show(parameter, result)
-        gradient = parameter.grad
         if gradient is not None:
             parameter.grad = None
             result = fn(gradient)
             parameter.grad = result.requires_grad_(gradient.requires_grad)
+    return parameter
+
+
+def _replacement(parameter, result, gradient):
+    """The parameter of a module in the place of one, by the settings of `torch.__future__`."""
+    new = Parameter(result, parameter.requires_grad)
+    if gradient is not None:
+        new.grad = gradient.requires_grad_(parameter.grad.requires_grad)
+    if not process.swaps_parameters:
+        return new
+    utils.swap_tensors(parameter, new)
+    return parameter
 
 
 def _indented(text: str) -> str:

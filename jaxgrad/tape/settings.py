@@ -54,6 +54,8 @@ class ProcessSettings:
         self.hub_folder: str | None = None  # None: as the environment says
         self.start_method: str | None = None  # of processes, once one has been needed
         self.sharing_strategy = "file_descriptor"
+        # conversions of a module give it other parameters, or exchange them with these
+        self.overwrites_parameters = self.swaps_parameters = False
 
 
 process = ProcessSettings()

@@ -127,10 +127,14 @@ def test_modules(name):
 
 
 def compare_modules(expected_kind, kind, sample, training, label):
-    made, call = sample.constructor_input, sample.forward_input
-    label += f" {sample.desc} {made.args} {made.kwargs}"
-    theirs = expected_kind(*made.args, **made.kwargs).double().train(training)
-    ours = kind(*converted(list(made.args)), **converted(made.kwargs)).double().train(training)
+    constructor, call = sample.constructor_input, sample.forward_input
+    label += f" {sample.desc} {constructor.args} {constructor.kwargs}"
+    theirs = expected_kind(*constructor.args, **constructor.kwargs).double().train(training)
+    ours = (
+        kind(*converted(list(constructor.args)), **converted(constructor.kwargs))
+        .double()
+        .train(training)
+    )
     ours.load_state_dict(converted(dict(theirs.state_dict())))
     without_dropout(theirs), without_dropout(ours)
     names = [n for n in dir(theirs) if n[0] != "_" or n in ("__constants__", "_call_impl")]
@@ -162,16 +166,16 @@ def test_wrong_calls_of_modules(name):
     wrong = info.module_error_inputs_func(info, "cpu", torch.float32, True, True)
     kind = getattr(jaxgrad.nn, info.module_cls.__name__)
     for case in wrong:
-        made, call = (
+        constructor, call = (
             case.module_error_input.constructor_input,
             case.module_error_input.forward_input,
         )
 
-        def run(kind=kind, made=made, call=call):
-            module = kind(*converted(list(made.args)), **converted(made.kwargs))
+        def run(kind=kind, constructor=constructor, call=call):
+            module = kind(*converted(list(constructor.args)), **converted(constructor.kwargs))
             return None if call is None else module(*converted(list(call.args)))
 
-        label = f"SEED={SEED} {name} {made.args} {made.kwargs}"
+        label = f"SEED={SEED} {name} {constructor.args} {constructor.kwargs}"
         with pytest.raises(case.error_type) as raised:
             run()
         assert raised.value.args, label
@@ -202,7 +206,7 @@ def steps(library, name, options):
 
     def closure():
         optimizer.zero_grad()
-        loss = sum(((p - t) ** 2 * (p + 3)).sum() for p, t in zip(params, target, strict=True))
+        loss = sum(((p - t) ** 2 + p**4 / 10).sum() for p, t in zip(params, target, strict=True))
         loss.backward()
         if name == "SparseAdam":
             for param in params:

@@ -36,7 +36,16 @@ LAYERS = (
         *("serialization", "torch_version", "utils", "version"),
     ),
     (
-        *("", "__config__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor"),
+        *(
+            "",
+            "__config__",
+            "__future__",
+            "_C",
+            "_dynamo",
+            "_functorch",
+            "_higher_order_ops",
+            "_inductor",
+        ),
         *("_subclasses", "_vmap_internals"),
         *("_tensor", "_tensor_str", "_utils", "futures"),
         *(

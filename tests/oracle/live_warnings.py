@@ -1,0 +1,112 @@
+"""Warnings of calls, with their categories, against the installed PyTorch.
+
+make oracle ARGUMENTS="tests/oracle/live_warnings.py"
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import jaxgrad
+
+READ_ONLY = np.arange(3.0)
+READ_ONLY.flags.writeable = False
+
+# calls, in which t is the library, and the beginning of what both warn of; "" if neither warns
+CALLS = {
+    "t.optim.lr_scheduler.StepLR(sgd(t), 1).step()": "Detected call of `lr_scheduler.step()`",
+    "t.optim.lr_scheduler.ExponentialLR(stepped(t), 0.5).step(3)": "The epoch parameter in",
+    "t.optim.lr_scheduler.CosineAnnealingLR(stepped(t), 5).get_lr()": "To get the last learning",
+    "t.optim.SGD([parameter(t)] * 2, lr=0.1)": "optimizer contains a parameter group with dupli",
+    "t.from_numpy(READ_ONLY)": "The given NumPy array is not writable",
+    "t.tensor([np.ones(2), np.ones(2)])": "Creating a tensor from a list of numpy.ndarrays is",
+    "t.frombuffer(b'abcd', dtype=t.uint8)": "The given buffer is not writable",
+    "t.tensor(t.ones(2))": "To copy construct from a tensor",
+    "t.ones(1, requires_grad=True).mul(2).grad": "The .grad attribute of a Tensor that is not a le",
+    "t.ones(1, requires_grad=True).sum().backward(create_graph=True)": "Using backward() with cre",
+    "t.ones(2, dtype=t.complex64).float()": "Casting complex values to real discards the imag",
+    "t.nn.functional.softmax(t.ones(2, 2))": "Implicit dimension choice for softmax has been",
+    "t.nn.functional.log_softmax(t.ones(2, 2))": "Implicit dimension choice for log_softmax has",
+    "t.nn.functional.mse_loss(t.ones(2, 1), t.ones(2))": "Using a target size",
+    "t.nn.functional.l1_loss(t.ones(2, 1), t.ones(2))": "Using a target size",
+    "t.nn.functional.kl_div(t.ones(2), t.ones(2))": "reduction: 'mean' divides the total loss by",
+    "t.nn.MSELoss(size_average=True)": "size_average and reduce args will be deprecated",
+    "t.nn.functional.upsample(t.ones(1, 1, 2, 2), scale_factor=2)": "`nn.functional.upsample` is",
+    "t.nn.functional.grid_sample(t.ones(1, 1, 2, 2), t.zeros(1, 2, 2, 2))": "Default grid_sample",
+    "t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 2, 2))": "Default grid_sample and affin",
+    "t.nn.init.uniform(t.ones(3))": "`nn.init.uniform` is now deprecated in favor of",
+    "t.nn.LSTM(2, 2, 1, dropout=0.5)": "dropout option adds dropout after all but last recurr",
+    "t.nn.utils.clip_grad_norm([parameter(t)], 1.0)": "`torch.nn.utils.clip_grad_norm` is now",
+    "t.nn.InstanceNorm1d(3)(t.ones(1, 2, 4))": "input's size at dim=1 does not match num_features",
+    "t.nn.NLLLoss2d()": "`NLLLoss2d` has been deprecated",
+    "t.nn.Container()": "`nn.Container` is deprecated",
+    "hooked(t, t.nn.Linear(2, 2))": "Using a non-full backward hook when the forward contains",
+    "hooked(t, t.nn.ReLU())": "Using a non-full backward hook when the forward contains",
+    "t.meshgrid(t.ones(2), t.ones(2))": "torch.meshgrid: in an upcoming release, it will be req",
+    "t.range(0, 2)": "torch.range is deprecated and will be removed in a future release",
+    "t.chain_matmul(t.eye(2), t.eye(2))": "torch.chain_matmul is deprecated and will be removed",
+    "t.ones(2)[t.tensor([1, 0], dtype=t.uint8)]": "indexing with dtype torch.uint8 is now deprec",
+    "t.where(t.ones(1, dtype=t.uint8), t.ones(1), 0.0)": "where received a uint8 condition",
+    "t.ones(2).resize(2)": "non-inplace resize is deprecated",
+    "t.cov(t.ones(1))": "cov(): degrees of freedom is <= 0",
+    "t.set_default_tensor_type(t.FloatTensor)": "torch.set_default_tensor_type() is deprecated",
+    "t.has_mps": "'has_mps' is deprecated, please use 'torch.backends.mps.is_built()'",
+    "t.cuda.amp.autocast(enabled=False)": "`torch.cuda.amp.autocast(args...)` is deprecated",
+    "t.cuda.amp.GradScaler(enabled=False)": "`torch.cuda.amp.GradScaler(args...)` is deprecated",
+    "t.cuda.amp.custom_fwd(print)": "`torch.cuda.amp.custom_fwd(args...)` is deprecated",
+    "t.cpu.amp.autocast()": "`torch.cpu.amp.autocast(args...)` is deprecated",
+    "t.nn.utils.stateless.functional_call(t.nn.Identity(), {}, (1,))": "`torch.nn.utils.stateless",
+    "list(t.utils.data.DataLoader([1.0], pin_memory=True))": "'pin_memory' argument is set as tr",
+    "t.add(t.ones(2), t.ones(2), alpha=2)": "",
+    "t.nn.TransformerEncoder(t.nn.TransformerEncoderLayer(2, 1), 1)": "enable_nested_tensor is T",
+}
+
+
+def parameter(t):
+    return t.nn.Parameter(t.ones(2))
+
+
+def sgd(t):
+    return t.optim.SGD([parameter(t)], lr=0.1)
+
+
+def stepped(t):
+    optimizer = sgd(t)
+    optimizer.step()
+    return optimizer
+
+
+def hooked(t, module):
+    module.register_backward_hook(lambda *arguments: None)
+    module(t.ones(1, 2, requires_grad=True))
+
+
+@pytest.fixture(autouse=True)
+def all_warnings():
+    torch.set_warn_always(True)
+    yield
+    torch.set_warn_always(False)
+
+
+def warnings_of(library, call) -> set:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        eval(call, globals() | {"t": library})
+    return {(warning.category, str(warning.message)) for warning in caught}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_warnings(call):
+    ours, theirs = warnings_of(jaxgrad, call), warnings_of(torch, call)
+    begin = CALLS[call]
+    if not begin:
+        assert not ours and not theirs
+        return
+    for caught in (ours, theirs):
+        assert [text for _, text in caught if text.startswith(begin)], caught
+    ours, theirs = (
+        {kind for kind, text in caught if text.startswith(begin)} for caught in (ours, theirs)
+    )
+    assert ours == theirs
