@@ -197,6 +197,7 @@ def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None):
             f"linalg.pinv({dtype.scalar_type}{{{list(self.shape)}}}): expected a tensor with 2 or "
             "more dimensions of float, double, cfloat or cdouble types"
         )
+    check_tolerances("torch.linalg.pinv", rcond=rcond, atol=atol, rtol=rtol)
     rtol = rcond if rtol is None else rtol
     if hermitian:
         eigenvalues.check_matrices("linalg.pinv", self)
@@ -207,6 +208,16 @@ def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None):
     kept = abs(values) > _threshold(abs(values), self.shape, atol, rtol)
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0).astype(self.dtype)
     return _mm(_adjoint(right) * inverse[..., None, :], _adjoint(left))
+
+
+def check_tolerances(name, **tolerances):
+    """Raise RuntimeError for a complex tolerance."""
+    for role, value in tolerances.items():
+        if value is not None and jnp.iscomplexobj(value):
+            kind = dtypes.from_numpy(jnp.result_type(value)).scalar_type
+            raise RuntimeError(
+                f"{name}: {role} tensor of complex type is not supported. Got {kind}"
+            )
 
 
 def _threshold(values, shape, atol, rtol):

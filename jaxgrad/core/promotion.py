@@ -296,6 +296,18 @@ def _fits(plain, dtype):
     return not numpy.isfinite(plain) or abs(plain) <= dtypes.finfo(dtype).max
 
 
+def other_out(expected, dtype) -> str:
+    """The words for a tensor of another dtype than that of the result which is written to it."""
+    names = [_NAMES_OF_INTEGERS.get(kind.name) or _c_type(kind) for kind in (expected, dtype)]
+    return "Expected out tensor to have dtype {}, but got {} instead".format(*names)
+
+
+_NAMES_OF_INTEGERS = {
+    **{"int64": "long int", "int16": "short int", "int8": "signed char"},
+    **{"uint8": "unsigned char", "bool": "bool"},
+}
+
+
 def _c_type(dtype):
     """The C++ type that PyTorch's messages name."""
     if dtype.category == COMPLEX:

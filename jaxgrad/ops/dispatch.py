@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from ..cached import cached_property
-from ..core import bounded_cache, executor
+from ..core import bounded_cache, executor, promotion
 from ..core.aval import LargeInteger
 from ..core.dtypes import HalfComplexResult
 from ..core.primitive import ARRAY, Overloads, flatten
@@ -239,10 +239,7 @@ class Operator:
         if "in_dtype_of_out" in self.overloads.tags and isinstance(out, Tensor):
             dtype = kwargs.setdefault("dtype", out.dtype)
             if (dtype or out.dtype) is not out.dtype:
-                raise RuntimeError(
-                    f"{self.name}: Expected out tensor to have dtype {dtype}, but got {out.dtype} "
-                    "instead"
-                )
+                raise RuntimeError(f"{self.name}: {promotion.other_out(dtype, out.dtype)}")
             kwargs["dtype"] = out.dtype
         call, leaves = self.bind(args, kwargs)
         if (call is None and any(map(_holds_sparse, args))) or is_sparse(out):

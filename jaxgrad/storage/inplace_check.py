@@ -114,9 +114,12 @@ def check_fit(name, output: Aval, target: Tensor):
             f"{list(output.shape)}: {name} never enlarges the tensor it writes to"
         )
     if not promotion.can_cast(output.dtype, target.dtype):
+        kind, other = output.dtype.scalar_type, target.dtype.scalar_type
+        # the words of PyTorch's three checks
         raise RuntimeError(
-            f"result type {output.dtype.scalar_type} can't be cast to the desired output type "
-            f"{target.dtype.scalar_type}: {name} keeps the dtype of the tensor it writes to"
+            f"{name}: result type {kind} can't be cast to the desired output type {other}: "
+            f"Expected result to be safely castable from {kind} dtype, but got result with dtype "
+            f"{other}. " + promotion.other_out(output.dtype, target.dtype)
         )
 
 
@@ -306,10 +309,7 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tag
         dtype = dtypes.bool if "bool_out" in tags else output.dtype
         check_fit(name, make_aval(target.shape, dtype, output.mode), target)
         if is_exact and target.dtype is not output.dtype:
-            raise RuntimeError(
-                f"{name}: Expected out tensor to have dtype {output.dtype}, but got {target.dtype} "
-                "instead"
-            )
+            raise RuntimeError(f"{name}: {promotion.other_out(output.dtype, target.dtype)}")
         if "bool_out" in tags and target.dtype not in (dtypes.bool, dtypes.uint8):
             raise RuntimeError(
                 f"{name} only supports bool tensor for result, got: {target.dtype.scalar_type}"

@@ -185,5 +185,12 @@ def test_out_decides_in_which_dtype_sums_are_computed(name):
         # 0, 1 and 2, as the integers that `x` has
         expected = {"sum": 3, "prod": 0, "cumsum": [0, 1, 3], "cumprod": [0, 0, 0]}
         assert function(x, 0, out=out).tolist() == expected[name]
-    with pytest.raises(RuntimeError, match=r"to have dtype torch.float32, but got torch.float64"):
+    with pytest.raises(RuntimeError, match=r"to have dtype float, but got double"):
         function(x, 0, dtype=torch.float32, out=torch.empty(0, dtype=torch.float64))
+
+
+def test_out_that_cannot_hold_the_result_is_refused_in_all_words_of_pytorch():
+    words = "can't be cast to the desired output type Int", "but got result with dtype Int"
+    for word in (*words, "Expected out tensor to have dtype float, but got int instead"):
+        with pytest.raises(RuntimeError, match=word):
+            torch.linalg.inv(torch.eye(3), out=torch.empty(3, 3, dtype=torch.int32))

@@ -209,3 +209,10 @@ def test_no_array_of_a_tall_matrix_has_the_square_of_its_rows(function):
     expected = {"pinv": -1 / rows, "lstsq": -1 / rows, "svd": rows**-0.5}[function]
     numpy.testing.assert_allclose(gradient.numpy(), expected, 1e-3)
     count("memory")
+
+
+def test_tolerances_of_pinv_are_real():
+    for role in ("rcond", "atol", "rtol"):
+        tolerance = {role: jaxgrad.ones((), dtype=jaxgrad.complex64)}
+        with pytest.raises(RuntimeError, match=f"{role} tensor of complex type is not supported"):
+            jaxgrad.linalg.pinv(jaxgrad.eye(3), **tolerance)
