@@ -79,8 +79,14 @@ from .core.dtypes import uint8 as uint8
 from .core.dtypes import uint16 as uint16
 from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
+from .core.named_dtypes import bits1x8 as bits1x8
+from .core.named_dtypes import bits2x4 as bits2x4
+from .core.named_dtypes import bits4x2 as bits4x2
+from .core.named_dtypes import bits8 as bits8
+from .core.named_dtypes import bits16 as bits16
 from .core.named_dtypes import chalf as chalf
 from .core.named_dtypes import complex32 as complex32
+from .core.named_dtypes import float4_e2m1fn_x2 as float4_e2m1fn_x2
 from .core.named_dtypes import int1 as int1
 from .core.named_dtypes import int2 as int2
 from .core.named_dtypes import int3 as int3

@@ -46,7 +46,13 @@ class dtype:
 
     @property
     def is_signed(self):
-        return self.numpy.kind not in "ub" and self.name != "float8_e8m0fnu"
+        if self.name.startswith(("qint", "quint", "bits")):
+            raise RuntimeError(
+                f"Unknown ScalarType: {self!r} has no sign, its numbers have a scale"
+            )
+        if self.is_floating_point:
+            return self.name != "float8_e8m0fnu"
+        return (self.numpy if self.numpy.names is None else self.numpy[0]).kind not in "ub"
 
     @property
     def abbr(self):
@@ -290,6 +296,8 @@ class finfo(_Limits):
             raise TypeError(
                 f"torch.finfo() requires a floating point input type, not {real!r}: use torch.iinfo"
             )
+        if real.numpy.names is not None:
+            raise NotImplementedError(f"\"finfo\" not implemented for '{real.scalar_type}'")
         # numpy's own finfo refuses bfloat16
         limits = ml_dtypes.finfo(real.numpy)
         self.bits, self.dtype = 8 * real.itemsize, real.name
@@ -324,6 +332,10 @@ class iinfo(_Limits):
             raise TypeError(
                 f"torch.iinfo() requires an integer input type, not {integer!r}: use torch.finfo"
             )
+        if integer.name.startswith(("qint", "quint")):
+            raise NotImplementedError(f"\"iinfo\" not implemented for '{integer.scalar_type}'")
+        if integer.numpy.names is not None:
+            raise TypeError(f"torch.iinfo() is not available for {integer!r}, which XLA lacks")
         limits = numpy.iinfo(integer.numpy)
         self.bits, self.dtype = limits.bits, integer.name
         self.min, self.max = builtins.int(limits.min), builtins.int(limits.max)

@@ -39,6 +39,13 @@ uint7 = _define("uint7", "UInt7", dtypes.INTEGRAL, "u1")
 quint4x2 = _define("quint4x2", "QUInt4x2", dtypes.INTEGRAL, "u1")
 quint2x4 = _define("quint2x4", "QUInt2x4", dtypes.INTEGRAL, "u1")
 
+bits1x8 = _define("bits1x8", "Bits1x8", dtypes.INTEGRAL, "u1")
+bits2x4 = _define("bits2x4", "Bits2x4", dtypes.INTEGRAL, "u1")
+bits4x2 = _define("bits4x2", "Bits4x2", dtypes.INTEGRAL, "u1")
+bits8 = _define("bits8", "Bits8", dtypes.INTEGRAL, "u1")
+bits16 = _define("bits16", "Bits16", dtypes.INTEGRAL, "u2")
+float4_e2m1fn_x2 = _define("float4_e2m1fn_x2", "Float4_e2m1fn_x2", dtypes.FLOATING, "u1")
+
 
 def of_tensor(value) -> dtypes.dtype:
     """The dtype of a new tensor from a user's argument. Raises TypeError for one of

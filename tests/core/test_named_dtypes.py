@@ -9,6 +9,7 @@ from helpers.as_torch import as_torch
 import jaxgrad
 
 NAMES = ["complex32", "qint8", "quint8", "qint32", "quint4x2", "quint2x4"]
+BITS = ["bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2"]
 
 
 @as_torch("""
@@ -32,7 +33,9 @@ def test_what_they_say(torch):
     }
 
 
-@pytest.mark.parametrize("name", NAMES[1:])  # tests/frontend/test_half_complex.py has complex32
+@pytest.mark.parametrize(
+    "name", NAMES[1:] + BITS
+)  # tests/frontend/test_half_complex.py has complex32
 @pytest.mark.parametrize(
     "call",
     [
@@ -47,6 +50,22 @@ def test_what_they_say(torch):
 def test_computations_refuse_them(call, name):
     with pytest.raises((TypeError, ValueError, NotImplementedError)):
         call(getattr(jaxgrad, name))
+
+
+def test_limits_and_signs():
+    dtypes = [getattr(jaxgrad, name) for name in BITS]
+    assert [dtype.itemsize for dtype in dtypes] == [1, 1, 1, 1, 2, 1]
+    assert [dtype.is_floating_point for dtype in dtypes] == [False] * 5 + [True]
+    assert (jaxgrad.int4.is_signed, jaxgrad.uint4.is_signed) == (True, False)
+    for call, error in (
+        (lambda: jaxgrad.quint8.is_signed, RuntimeError),
+        (lambda: jaxgrad.iinfo(jaxgrad.quint8), NotImplementedError),
+        (lambda: jaxgrad.finfo(jaxgrad.float4_e2m1fn_x2), NotImplementedError),
+        (lambda: jaxgrad.iinfo(jaxgrad.int4), TypeError),
+        (lambda: jaxgrad.iinfo(jaxgrad.bits8), TypeError),
+    ):
+        with pytest.raises(error):
+            call()
 
 
 def test_dtypes_are_themselves_after_pickling():
