@@ -291,8 +291,8 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range=False):
 
     input: float32. dtype: `quint8` or `qint8`. reduce_range: whether one bit is left unused.
 
-    >>> jaxgrad.quantize_per_tensor_dynamic(jaxgrad.tensor([0.0, 2.55]), jaxgrad.quint8).q_scale()
-    0.01
+    >>> jaxgrad.quantize_per_tensor_dynamic(jaxgrad.tensor([0.0, 127.5]), jaxgrad.quint8).q_scale()
+    0.5
     """
     least, greatest = (min(0.0, input.min().item()), max(0.0, input.max().item()))
     limits = dtypes.iinfo(_integers(dtype))
