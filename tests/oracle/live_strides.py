@@ -65,6 +65,14 @@ torch.linalg.qr(a).R
 torch.linalg.solve(a, a[..., 0])
 torch.linalg.solve(a, a, left=False)
 torch.linalg.eigh(a).eigenvectors
+torch.linalg.svd(a[:, :2]).U
+torch.linalg.svd(a[:, :2]).Vh
+torch.svd(a[:, :2]).U
+torch.svd(a[:, :2]).V
+torch.nonzero(x, as_tuple=True)[1]
+torch.unravel_index(i, (3, 2))[0]
+torch.unsafe_split(x, 2, 1)[0]
+x.index_fill(1, i, 2)
 a @ a.mT
 torch.fft.fft(x, dim=1)
 torch.fft.rfft2(x, dim=(0, 2))
