@@ -11,7 +11,7 @@ import types
 from collections.abc import Sequence
 
 from .. import nn
-from ..names.missing import MissingName
+from ..names.missing import MissingName, elsewhere
 from ..names.pytorch import names_in
 from ..tape.hooks import RemovableHandle
 from ..tape.tensor import Tensor
@@ -151,7 +151,14 @@ class _Layers(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise MissingName(self.__name__, name)
-        return _layer(name)
+        try:
+            return _layer(name)
+        except MissingName:
+            # what PyTorch's module imports
+            value = elsewhere.find(self.__name__, name)
+            if value is None:
+                raise
+            return value
 
 
 _IS_FULL = "_global_is_full_backward_hook"

@@ -470,6 +470,7 @@ _StateDictHook = Callable[[Optimizer, Options], Options | None]
 
 
 # by the names that PyTorch has for them
+ParamsT = Params
 Optimizer.OptimizerPreHook, Optimizer.OptimizerPostHook = _StepPreHook, _StepPostHook
 for _name, _place in {
     "_optimizer_step_pre_hooks": "_before_step",

@@ -619,3 +619,13 @@ def test_hooks_under_the_names_of_pytorch():
         for when in ("pre", "post"):
             handle = getattr(optimizer, f"register_{kind}_{when}_hook")(lambda *arguments: None)
             assert list(getattr(optimizer, f"_optimizer_{kind}_{when}_hooks")) == [handle.id]
+
+
+def test_names_that_modules_import():
+    assert jaxgrad.optim.sgd.Optimizer is jaxgrad.optim.optimizer.Optimizer
+    packed = jaxgrad.nn.utils.rnn.PackedSequence
+    assert jaxgrad.nn.modules.rnn.PackedSequence is packed
+    assert jaxgrad.storage.TypedStorage is jaxgrad.TypedStorage
+    for module in (jaxgrad.optim.adam, jaxgrad.nn.modules.rnn, jaxgrad.storage):
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            _ = module.nonsense
