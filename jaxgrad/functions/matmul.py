@@ -231,3 +231,57 @@ def _addmm_activation(self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
     """Return `relu(addmm(self, mat1, mat2))`, or with `use_gelu` `gelu` of it."""
     product = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
     return ops.gelu(product) if use_gelu else product.relu()
+
+
+@takes_out
+def _scaled_mm(
+    input: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype=None,
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """Return `(input * scale_a) @ (mat2 * scale_b) + bias` of floats of 8 bits, computed in
+    float32.
+
+    input: (n, k). mat2: (k, m). scale_a, scale_b: float32, with one element, or (n, 1) and (1, m).
+    bias: (m,). out_dtype: that of `input` by default. scale_result and use_fast_accum have no
+    effect, as on PyTorch's CPUs. Raises RuntimeError for other shapes of matrices, ValueError for
+    other scales and dtypes of matrices.
+
+    >>> x, scale = jaxgrad.ones(2, 2).to(jaxgrad.float8_e4m3fn), jaxgrad.tensor(0.5)
+    >>> jaxgrad._scaled_mm(x, x, scale, scale, out_dtype=jaxgrad.float32)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    _check_scaled(input, mat2, scale_a, scale_b)
+    is_whole = scale_a.numel() == scale_b.numel() == 1
+    scale = scale_a * scale_b
+    scale = scale.reshape(()) if is_whole else scale
+    product = ops.mm(input.to(dtypes.float32), mat2.to(dtypes.float32)) * scale
+    if bias is not None:
+        product = product + bias.to(dtypes.float32)
+    return product.to(input.dtype if out_dtype is None else out_dtype)
+
+
+def _check_scaled(input, mat2, scale_a, scale_b):
+    for name, matrix in (("mat1", input), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, but its shape is {list(matrix.shape)}")
+    (rows, inner), (other, columns) = input.shape, mat2.shape
+    if inner != other:
+        raise RuntimeError(
+            f"mat_a and mat_b shapes cannot be multiplied ({rows}x{inner} and {other}x{columns})"
+        )
+    shapes = tuple(scale_a.shape), tuple(scale_b.shape)
+    are_scales = scale_a.numel() == scale_b.numel() == 1 or shapes == ((rows, 1), (1, columns))
+    are_narrow = all(t.dtype.is_floating_point and t.dtype.itemsize == 1 for t in (input, mat2))
+    if not (are_scales and are_narrow and scale_a.dtype is scale_b.dtype is dtypes.float32):
+        raise ValueError(
+            "Invalid scaling configuration. _scaled_mm takes matrices of float8, and scales of "
+            f"float32 with one element or of the shapes ({rows}, 1) and (1, {columns}), but got "
+            f"{input.dtype}, {mat2.dtype}, {scale_a.dtype} {shapes[0]}, {scale_b.dtype} {shapes[1]}"
+        )

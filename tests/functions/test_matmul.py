@@ -37,3 +37,35 @@ def test_out_of_norms_and_products():
     assert jaxgrad.linalg.vector_norm(x, 1, out=out) is out and out.item() == 7
     target = jaxgrad.empty(2, 2)
     assert jaxgrad.tensordot(x, x, 0, out=target)[1, 1].item() == 16
+
+
+def scaled(*shape, dtype=jaxgrad.float8_e4m3fn):
+    numbers = jaxgrad.arange(float(shape[0] * shape[1])).reshape(shape)
+    return (numbers % 7 - 3).to(dtype)
+
+
+def test_scaled_products_of_narrow_floats():
+    """The values are exact: small integers, and factors that are powers of 2."""
+    a, b, half, two = scaled(2, 3), scaled(3, 4), jaxgrad.tensor(0.5), jaxgrad.tensor(2.0)
+    product = a.float() @ b.float()
+    result = jaxgrad._scaled_mm(a, b, half, two * 4, out_dtype=jaxgrad.float32)
+    assert result.tolist() == (product * 4).tolist()
+    rows, columns = jaxgrad.tensor([[1.0], [2.0]]), jaxgrad.tensor([[1.0, 2.0, 4.0, 8.0]])
+    bias = jaxgrad.ones(4, dtype=jaxgrad.bfloat16)
+    result = jaxgrad._scaled_mm(a, b, rows, columns, bias, out_dtype=jaxgrad.bfloat16)
+    assert result.float().tolist() == (product * rows * columns + 1).tolist()
+    assert jaxgrad._scaled_mm(a, b, half, half).dtype is jaxgrad.float8_e4m3fn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((scaled(2, 3), scaled(4, 4)), RuntimeError, "shapes cannot be multiplied .2x3 and 4x4."),
+        ((scaled(2, 3)[0], scaled(3, 4)), RuntimeError, "mat1 must be a matrix"),
+        ((scaled(2, 3).float(), scaled(3, 4)), ValueError, "Invalid scaling configuration"),
+    ],
+)
+def test_errors_of_scaled_products(arguments, error, words):
+    scale = jaxgrad.tensor(1.0)
+    with pytest.raises(error, match=words):
+        jaxgrad._scaled_mm(*arguments, scale, scale)

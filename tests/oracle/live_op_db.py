@@ -60,7 +60,7 @@ ACCEPTED = {
     # memory of other formats
     "sparse.sampled_addmm sparse.mm.reduce to_sparse": (*ANY, *SLOPES, "errors"),
     # floats of 8 bits in blocks
-    "torch._scaled_mm torch._scaled_mm_v2": ("name",),
+    "torch._scaled_mm_v2": ("name",),
     # PyTorch's in-place form of complex numbers raises
     "abs": ("in place",),
     # storages that PyTorch cannot resize, more than 64 dimensions, numbers in a special method
