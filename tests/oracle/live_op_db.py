@@ -77,7 +77,7 @@ class Call:
 
     def __init__(self, entry, sample):
         self.entry, self.sample = entry, sample
-        arguments = [sample.input, list(sample.args), dict(sample.kwargs)]
+        arguments = op_db.cloned([sample.input, list(sample.args), dict(sample.kwargs)])
         self.arguments = {torch: arguments, jaxgrad: op_db.converted(arguments)}
         self.functions = {torch: entry.op, jaxgrad: op_db.function_of(entry.op)}
         process = sample.output_process_fn_grad

@@ -135,6 +135,15 @@ def tensor(value):
     return copy.requires_grad_(value.requires_grad)
 
 
+def cloned(value):
+    """A value with new leaves for its tensors: PyTorch gives no gradient to some that are views."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {name: cloned(item) for name, item in value.items()}
+    return type(value)(map(cloned, value)) if type(value) in (list, tuple) else value
+
+
 def numbers(value) -> numpy.ndarray:
     """The numbers of a tensor of PyTorch or of jaxgrad; those of half precision as float32."""
     value = value.detach()
