@@ -27,7 +27,7 @@ def parametrized(samples):
 def others_than(chosen):
     """Of the samples that are not among parameters of tests, some."""
     known = {id(param.values[1]) for param in chosen}
-    return drawn([pair for pair in recorded.SAMPLES if id(pair[1]) not in known], 10)
+    return drawn([pair for pair in recorded.SAMPLES if id(pair[1]) not in known], 30)
 
 
 @parametrized(others_than(test_forward_ad_operators.SOME))
