@@ -12,8 +12,11 @@ from .places import LIBRARIES, place_of_call
 from .summary import small_elements
 from .values import is_inplace, name_of, plain, settings_of, tensors_in
 
-SKIPPED = {"__get__", "register_hook", "detach", "requires_grad_", "retain_grad", "from_numpy"}
-SPACES = ("nn.utils", "nn.utils.rnn", "distributions.kl")
+SKIPPED = {
+    *("__get__", "register_hook", "detach", "requires_grad_", "retain_grad", "from_numpy"),
+    *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"),  # hold any numbers
+}
+SPACES = ("nn.init", "nn.utils", "nn.utils.rnn", "distributions.kl")
 
 
 class Recorder:
@@ -90,7 +93,7 @@ class Recorder:
         fields["shapes"] = [[str(t.dtype).rpartition(".")[2], *t.shape] for t in outputs]
         number = self.log.write(kind, **fields)
         for position, tensor in enumerate(outputs):
-            if tensor.requires_grad and not tensor.is_leaf and fields["outputs"][position]:
+            if takes_hooks(tensor) and fields["outputs"][position]:
                 hook = functools.partial(self.note_gradient, number, position)
                 with contextlib.suppress(Exception):  # of tensors that take no hooks
                     tensor.register_hook(hook)
@@ -297,6 +300,13 @@ class Recorder:
             with self.pause():
                 outputs = self.tensors(values)
                 self.write("batch", "DataLoader", place, [], outputs)
+
+
+def takes_hooks(tensor) -> bool:
+    try:
+        return tensor.requires_grad and not tensor.is_leaf
+    except RuntimeError:  # of a view that PyTorch will not differentiate
+        return False
 
 
 def number(value):
