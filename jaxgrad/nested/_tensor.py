@@ -221,6 +221,9 @@ def _operand(value, model):
         rows = ops.index_select(value, 0, new_tensor(model._length.component_of()))
         # the rows take the place of the elements of one length
         return ops.movedim(rows.squeeze(model._ragged), 0, model._ragged - 1)
+    is_padded = _extent_at(value, model) == model._length.largest
+    if is_padded and value.ndim == model.ndim and value.shape[0] == len(model):
+        return values_of(from_padded(value, model._length, model._ragged))
     if value.ndim == model.ndim and value.shape[0] == 1:
         value = value.squeeze(0)
     if is_one and value.ndim < model.ndim:

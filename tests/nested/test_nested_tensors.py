@@ -92,6 +92,14 @@ def test_functions_along_dimensions(name):
     compare(SHIFTED[name](jagged(), 1), [SHIFTED[name](part, 0) for part in components()])
 
 
+def test_padded_operands():
+    dense = torch.arange(24.0).view(2, 4, 3).requires_grad_()
+    result = jagged() * dense
+    compare(result, [components()[0] * dense[0, :2], components()[1] * dense[1]])
+    result.sum().backward()
+    assert_equal(dense.grad[0], torch.cat([components()[0], torch.zeros(2, 3)]))
+
+
 def test_operands_for_each_component():
     rows = torch.arange(6.0).view(2, 1, 3).requires_grad_()
     product = jagged() * rows
