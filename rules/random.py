@@ -1,11 +1,10 @@
 """Samplers. Their random numbers, or the key of a draw, are inputs, which a generator supplies
-(jaxgrad/frontend/random.py), so that a compiled function draws new numbers in each call.
+(jaxgrad/frontend/random.py), so that a compiled function draws new numbers in each call. In place
+of a key, which is uint32, float64 samples are what PyTorch's stream has given.
 
 Samples of discrete distributions and those that replace a tensor's values have gradients of zero,
 as in PyTorch. The gradients of gamma and Dirichlet samples stand in `sample_slopes`.
 """
-
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +59,11 @@ def _log_of_gamma(key, shape):
     return jax.random.loggamma(key, shape, shape.shape, shape.dtype)
 
 
+def _is_sample(key) -> bool:
+    """Whether samples stand in the place of a key."""
+    return key.dtype == jnp.float64
+
+
 def single_of_half(tensor):
     """Samples of half precision are drawn in single precision."""
     is_half = tensor.dtype in (jnp.float16, jnp.bfloat16)
@@ -96,6 +100,8 @@ def overwritten_bernoulli(self, p, sample):
 
 def sampled_poisson(self, key):
     check_floating("poisson", self)
+    if _is_sample(key):
+        return key.astype(self.dtype)
     return _poisson(key, single_of_half(self)).astype(self.dtype)
 
 
@@ -111,27 +117,31 @@ def sampled_binomial(count, prob, key):
         kinds = [dtypes.from_numpy(tensor.dtype).scalar_type for tensor in (prob, count)]
         raise RuntimeError(f"Found dtype {kinds[0]} but expected {kinds[1]}")
     shape = promotion.broadcast_shapes("binomial", count.shape, prob.shape)
+    if _is_sample(key):
+        # of the failures where these are less probable
+        return jnp.where(prob > 0.5, count - key, key).astype(count.dtype)
     trials = jnp.broadcast_to(jnp.maximum(single_of_half(count), 0), shape)
     chance = jnp.broadcast_to(jnp.clip(single_of_half(prob), 0, 1), shape)
     return _binomial(key, trials, chance).astype(count.dtype)
 
 
-def sampled_multinomial(self, num_samples, replacement, uniform):
-    """Categories with probabilities in proportion to `self`, by uniform numbers.
+def sampled_multinomial(self, num_samples, replacement, numbers):
+    """Categories with probabilities in proportion to `self`.
 
-    With replacement by the inverse of the distribution function. Without it the categories whose
-    waiting times, exponential with the rates `self`, are least. Source: Efraimidis and Spirakis,
-    "Weighted random sampling with a reservoir", 2006.
+    With replacement by the inverse of the distribution function, of uniform numbers. Without it the
+    categories whose waiting times, of exponential numbers divided by the rates `self`, are least.
+    Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006.
     """
     weights = single_of_half(self)
     if not replacement:
-        tiny = jnp.finfo(weights.dtype).tiny
-        times = jnp.maximum(-jnp.log1p(-uniform.astype(weights.dtype)), tiny)
-        return lax.top_k(weights / times, num_samples)[1].astype(promotion.available(dtypes.int64))
+        rates = weights / numbers.astype(weights.dtype)
+        return lax.top_k(rates, num_samples)[1].astype(promotion.available(dtypes.int64))
     totals = jnp.cumsum(weights, axis=-1)
-    wanted = uniform.astype(weights.dtype) * totals[..., -1:]
-    find = functools.partial(jnp.searchsorted, side="right")
-    categories = (jax.vmap(find) if self.ndim == 2 else find)(totals, wanted)
+    shares = (totals / totals[..., -1:]).astype(numbers.dtype)
+    # no number is 0, so that no category of weight 0 comes first
+    wanted = jnp.maximum(numbers, jnp.finfo(numbers.dtype).tiny)
+    find = jnp.searchsorted
+    categories = (jax.vmap(find) if self.ndim == 2 else find)(shares, wanted)
     # rounding may reach the total
     places = jnp.arange(self.shape[-1])
     last = jnp.max(jnp.where(weights > 0, places, 0), axis=-1, keepdims=True)
@@ -147,14 +157,17 @@ def sampled_gamma(self, key):
     """
     check_floating("_standard_gamma", self)
     # the logarithm does not underflow for a small shape
-    samples = jnp.exp(_log_of_gamma(key, single_of_half(self)))
+    samples = key if _is_sample(key) else jnp.exp(_log_of_gamma(key, single_of_half(self)))
     return jnp.maximum(samples, jnp.finfo(self.dtype).tiny).astype(self.dtype)
 
 
 def sampled_dirichlet(self, key):
     """Samples of Dirichlet distributions with the concentrations in the last dimension."""
     check_floating("dirichlet", self)
-    samples = jax.nn.softmax(_log_of_gamma(key, single_of_half(self)), axis=-1)
+    if _is_sample(key):
+        samples = (key / jnp.sum(key, -1, keepdims=True)).astype(self.dtype)
+    else:
+        samples = jax.nn.softmax(_log_of_gamma(key, single_of_half(self)), axis=-1)
     return jnp.clip(samples, jnp.finfo(self.dtype).tiny, 1).astype(self.dtype)
 
 

@@ -13,6 +13,10 @@ class ReadsTangent(RunsUncompiled):
     """
 
 
+class DrawsInTurn(RunsUncompiled):
+    """Raised if a function draws random numbers whose count no trace knows."""
+
+
 class SharesMemory(RuntimeError):
     """Raised if a traced function does something to captured tensors that needs their memory to be
     joined. `storages`: this memory.

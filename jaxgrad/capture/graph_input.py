@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.aval import aval_of, is_key, types_of_trace
+from ..frontend.request import KeyRequest
 from ..tape import mode, pytree
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
 
@@ -32,6 +34,10 @@ class GraphInput:
 
     def example(self, leaves):
         """An array or number like that of a call, which changes no state."""
+        return self.array(leaves)
+
+    def value_of_call(self, leaves):
+        """The number of the call that is going on, once it has been read."""
         return self.array(leaves)
 
 
@@ -75,19 +81,97 @@ def argument_of(scope, leaf: jax.Array, position: int) -> jax.Array:
     return source.value(scope.add_input(data, source))
 
 
-class GeneratorInput(GraphInput):
-    """The state of a generator. Each call takes `count` draws, and so advances the generator."""
+class RandomInput(GraphInput):
+    """An input that each call takes from a generator, in the order of the inputs."""
 
     is_read, description = True, "random numbers"
 
+    def __init__(self, generator, key):
+        self.generator, self.key = generator, key
+
+
+class GeneratorInput(RandomInput):
+    """The state of a generator of JAX's stream. Each call takes `count` draws, and so advances the
+    generator.
+    """
+
     def __init__(self, generator):
-        self.generator, self.count, self.key = generator, 0, ("generator", id(generator))
+        super().__init__(generator, ("generator", id(generator)))
+        self.count = 0
 
     def array(self, leaves):
-        return self.generator.take(self.count)
+        (result,) = self.generator.perform(KeyRequest(self.count))
+        return result.array().view(np.uint64)
 
     def example(self, leaves):
         return np.zeros(2, np.uint64)
+
+
+class Drawing:
+    """A draw of PyTorch's stream, which the host makes before the program runs; `results`: what it
+    has given in the call that is going on.
+    """
+
+    def __init__(self, generator, request):
+        self.generator, self.request, self.results = generator, request, ()
+
+
+class DrawnInput(RandomInput):
+    """A result of a draw, by its number among them."""
+
+    def __init__(self, drawing: Drawing, number: int, key):
+        super().__init__(drawing.generator, key)
+        self.drawing, self.number = drawing, number
+
+    def array(self, leaves):
+        drawing = self.drawing
+        if self.number == 0:
+            drawing.results = iter(self.generator.perform(drawing.request))
+        return next(drawing.results).array()
+
+    def example(self, leaves):
+        struct = self.drawing.request.structs[self.number]
+        return np.zeros(struct.shape, struct.dtype)
+
+
+class StateInput(RandomInput):
+    """The state of a generator of PyTorch's stream, as bytes; `snapshot`: it in the call that is
+    going on.
+    """
+
+    snapshot = None
+
+    def array(self, leaves):
+        self.snapshot = self.generator.snapshot
+        return self.generator.state_bytes()
+
+    def example(self, leaves):
+        return self.generator.state_bytes()
+
+
+class StateChange(RandomInput):
+    """A seed or a state that the function gives to a generator of PyTorch's stream: an input without
+    elements. source: a seed, a symbolic one, the `StateInput` whose state it is, or None for a
+    change that was put back.
+    """
+
+    def __init__(self, generator, key, source):
+        super().__init__(generator, key)
+        self.source = source
+
+    def array(self, leaves):
+        source = self.source
+        if type(source) is StateInput:
+            self.generator.snapshot = source.snapshot
+        elif type(source) is Varying:
+            values = {one: one.value_of_call(leaves) for one in source.origins}
+            self.generator.snapshot = int(source.compute(values)) % 2**64, None
+        elif source is not None:
+            self.generator.snapshot = source, None
+        return self.example(leaves)
+
+    def example(self, leaves):
+        return np.zeros(0, np.uint8)
 
 
 class ExampleNumber(GraphInput):
@@ -114,7 +198,11 @@ class NumberInput(GraphInput):
 
     def array(self, leaves):
         reads = number_reads.get()
-        return self.read() if reads is None else reads.repeat(self)
+        self.latest = self.read() if reads is None else reads.repeat(self)
+        return self.latest
+
+    def value_of_call(self, leaves):
+        return self.latest
 
 
 def in_order(inputs: list[GraphInput]) -> list[GraphInput]:

@@ -96,13 +96,14 @@ class Replay(CaptureScope):
     def require_joined(self, captured, is_of_memory):
         """Does nothing: the changes of the function are put back, and no call repeats them."""
 
-    def draw(self, generator, count=1):
-        if self.is_inner and ("generator", id(generator)) not in self.input_arrays:
+    def draw(self, generator, request):
+        keys = ("generator", id(generator)), self.seeded.next_key(moves=False)
+        if self.is_inner and not any(key in self.input_arrays for key in keys):
             raise RuntimeError(
                 f"{self.name} under func.vmap draws random numbers, so it cannot be differentiated "
                 "twice: draw them outside, and pass them in"
             )
-        return super().draw(generator, count)
+        return super().draw(generator, request)
 
     @property
     def examples(self):

@@ -17,8 +17,10 @@ from ..draws.seeded import SeededGenerators
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import alias_of, restore_state, state_of
-from . import SharesMemory
+from . import DrawsInTurn, SharesMemory
 from .graph_input import (
+    Drawing,
+    DrawnInput,
     GeneratorInput,
     GraphInput,
     NumberInput,
@@ -131,12 +133,27 @@ class ScopeInputs:
         """
         return self.parent is not None and self.parent.refuses_write(target, values)
 
-    def draw(self, generator, count=1):
-        """The random words of a generator's next draw, which takes `count` draws."""
-        return self.next_words(generator, self.seeded.inputs, GeneratorInput, count)
+    def draw(self, generator, request) -> list:
+        """What the next draw of a generator gives for a request (frontend/request.py)."""
+        if generator.stream == "jax":
+            return [self.next_words(generator, self.seeded.inputs, GeneratorInput, request.count)]
+        self.seeded.guard_stream(generator)
+        drawing = Drawing(generator, request)
+        return [
+            self.add_input(struct, DrawnInput(drawing, number, self.seeded.next_key()))
+            for number, struct in enumerate(request.structs)
+        ]
+
+    def refuse_turns(self, name):
+        """Raise `DrawsInTurn`: how much the function `name` draws depends on numbers of the trace."""
+        raise DrawsInTurn(
+            f"{name} draws PyTorch's random numbers one after the other, and how many depends on "
+            "its parameters: give it a generator with the stream 'jax', which a program can draw"
+        )
 
     def next_words(self, generator, sources: dict, kind, count):
         """The words of a draw, from the state that is an input, or that was set inside."""
+        self.seeded.guard_stream(generator)
         state = self.seeded.get(generator)
         if state is not None:
             return state.next_words(count)

@@ -19,6 +19,8 @@ from ..core.aval import aval_of, joint_mode, make_aval, strong, types_of_trace
 from ..core.device import device_of_jax
 from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
+from ..frontend.array_creation import from_host
+from ..frontend.request import KeyRequest, RunsRequest
 from ..tape import dual_level, mode, pytree, record
 from ..tape.node import next_sequence_number
 from ..tape.tensor import (
@@ -56,7 +58,7 @@ class SubgraphScope(CaptureScope):
                 mode.draws.reset(again)
                 dual_level.window.reset(seen)
 
-    def draw(self, generator, count=1):
+    def draw(self, generator, request):
         raise RuntimeError(
             f"{self.name}: a function inside draws random numbers, which would be the same ones at "
             "each run: draw them outside, and pass them in"
@@ -82,18 +84,29 @@ class SubgraphScope(CaptureScope):
 class CountedScope(SubgraphScope):
     """The scope of a function whose number of runs is known, so each run can draw its own numbers.
 
-    `draws`: by the id of a generator what a run draws from it.
+    `draws`: what a run draws, by the id of a generator of JAX's stream, and by number.
     """
 
     def __init__(self, name):
         super().__init__(name)
-        self.draws: dict[int, RunDraws] = {}
+        self.draws: dict[int | tuple, RunDraws | RunNumbers] = {}
+        self.by_generator: dict[int, RunsOfGenerator] = {}
 
-    def draw(self, generator, count=1):
+    def draw(self, generator, request):
         is_counted = isinstance(self.parent, CountedScope)
         if not is_counted and getattr(type(self.parent), "draw", None) is not CaptureScope.draw:
-            return super().draw(generator, count)  # in a trace of JAX's own, a branch, or a vmap
-        return self.next_words(generator, self.draws, RunDraws, count)
+            return super().draw(generator, request)  # in a trace of JAX's own, a branch, or a vmap
+        if generator.stream == "jax":
+            return [self.next_words(generator, self.draws, RunDraws, request.count)]
+        runs = self.by_generator.setdefault(id(generator), RunsOfGenerator(generator))
+        runs.requests.append(request)
+        tracers = []
+        for struct in request.structs:
+            key = "drawn", len(self.draws)
+            self.draws[key] = RunNumbers(runs, runs.count, key)
+            runs.count += 1
+            tracers.append(self.add_input(struct, self.draws[key]))
+        return tracers
 
 
 class RunDraws(GraphInput):
@@ -108,7 +121,7 @@ class RunDraws(GraphInput):
         known = getattr(scope, "draws", scope.seeded.inputs)
 
         def draw():
-            words = scope.draw(self.generator)
+            (words,) = scope.draw(self.generator, KeyRequest())
             source = scope.seeded.get(self.generator) or known[id(self.generator)]
             # `scope.draw` has counted one
             source.count += runs * self.count - 1
@@ -122,6 +135,39 @@ class RunDraws(GraphInput):
     def at(self, state, run):
         """The state at the start of run number `run`."""
         return state.at[1].add(run.astype(np.uint64) * np.uint64(self.count))
+
+
+class RunsOfGenerator:
+    """What a run draws from a generator of PyTorch's stream: its requests, and how many arrays they
+    give. `arrays`: these for all runs, in the trace around.
+    """
+
+    def __init__(self, generator):
+        self.generator, self.requests, self.count, self.arrays = generator, [], 0, None
+
+    def reserve(self, runs: int) -> list:
+        """The arrays of so many runs; takes all their draws in the trace around."""
+        if self.arrays is None:
+            results = self.generator.numbers(RunsRequest(tuple(self.requests), runs))
+            self.arrays = [result.array() for result in results]
+        return self.arrays
+
+
+class RunNumbers(GraphInput):
+    """An array that a run draws, by its number among those of the generator."""
+
+    def __init__(self, of_generator: RunsOfGenerator, number: int, key):
+        self.of_generator, self.number, self.key = of_generator, number, key
+
+    def reserve(self, runs: int):
+        array = self.of_generator.reserve(runs)[self.number]
+        if isinstance(array, jax.core.Tracer):
+            return wrap(array)
+        with jax.ensure_compile_time_eval():
+            return wrap(from_host(array))
+
+    def at(self, array, run):
+        return jax.lax.dynamic_index_in_dim(array, run, keepdims=False)
 
 
 def refuse_write(name, tensor):

@@ -12,7 +12,7 @@ from threading import get_ident
 import jax
 
 from ..capture.argument_containers import containers_of
-from ..capture.graph_input import GeneratorInput, GraphInput, in_order
+from ..capture.graph_input import GraphInput, RandomInput, in_order
 from ..capture.input_names import NamedInputs, input_names
 from ..capture.joined_memory import PLACEHOLDER
 from ..capture.known_numbers import input_p
@@ -59,7 +59,8 @@ class Executable:
         self.members = [cut.number for group in trace.groups for cut in group.cuts]
         self.escaped_tensors = tracing.escaped_tensors
         self.program = self.compile(tracing, tensors, leaves)
-        self.generators = [one for one in trace.other_inputs if isinstance(one, GeneratorInput)]
+        random = [one for one in trace.other_inputs if isinstance(one, RandomInput)]
+        self.generators = [*{id(one.generator): one.generator for one in random}.values()]
         self.has_run = not self.donation
         self.held = placement.reader(self)
         kernel = self.keep_results if self.changes_state else self.program
@@ -95,7 +96,7 @@ class Executable:
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [one.number for one in trace.captured if one.number in donated]
         changes = self.output.effects or self.output.shared or self.escaped_tensors
-        draws = any(isinstance(source, GeneratorInput) for source in trace.other_inputs)
+        draws = any(isinstance(source, RandomInput) for source in trace.other_inputs)
         self.changes_state = bool(changes or self.donation or draws)
         may_be_of_host = self.runs_jaxpr and not trace.groups
         self.host = host_calls.planned(self, tensors, jaxpr, outputs) if may_be_of_host else None
@@ -183,7 +184,7 @@ class Executable:
         """
         results, run, inputs = [], None, None
         before, around = owner.thread, self.results
-        draws = self.draws() if self.generators else ()
+        states = self.states() if self.generators else ()
         try:
             is_ready = self.has_run or self.host is not None
             kernel = self.kernel.call if is_ready else self.first_kernel(leaves, tensors)
@@ -196,7 +197,7 @@ class Executable:
             if results and ((run is not None and run.applied) or self.has_deleted(inputs)):
                 self.output.apply(run or self.run_of(leaves, tensors, inputs, results[0]))
             else:
-                self.set_draws(draws)
+                self.set_states(states)
             raise
         finally:
             # the program may be kept, and must not keep these tensors
@@ -219,7 +220,7 @@ class Executable:
         """The kernel for the first run, compiled already. It raises JaxRuntimeError with
         RESOURCE_EXHAUSTED where there is too little memory.
         """
-        draws = self.draws()
+        states = self.states()
         with jax.enable_x64(True):
             lowered = self.program.lower(*self.inputs_of(leaves, tensors))
             try:
@@ -228,7 +229,7 @@ class Executable:
                 # after an interrupt XLA's thread goes on, and reads it
                 first_run.interrupted.append(lowered)
                 raise
-        self.set_draws(draws)
+        self.set_states(states)
 
         def kernel(*inputs):
             inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
@@ -252,13 +253,13 @@ class Executable:
         """Whether the program has taken the memory of an input."""
         return self.host is None and any(inputs[number].is_deleted() for number in self.donation)
 
-    def draws(self) -> list[int]:
-        """How many draws the generators have given."""
-        return [source.generator.draws for source in self.generators]
+    def states(self) -> list[tuple]:
+        """The states of the generators."""
+        return [generator.snapshot for generator in self.generators]
 
-    def set_draws(self, draws: list[int]):
-        for source, count in zip(self.generators, draws, strict=True):
-            source.generator.draws = count
+    def set_states(self, states: list[tuple]):
+        for generator, state in zip(self.generators, states, strict=True):
+            generator.snapshot = state
 
     def numbers(self, inputs) -> dict:
         """The values of the inputs that are no tensors, by input."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import jax
 import numpy
 
-from ..capture.graph_input import GeneratorInput
+from ..capture.graph_input import RandomInput
 from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
 from ..core.host_kernel import has_one_cpu
@@ -53,7 +53,7 @@ def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
         and not any(eqn.effects for eqn in jaxpr.eqns)
         and not compiling.trace.function.donate
         and numbers.issuperset(range(output.count))
-        and all(source.is_number or isinstance(source, GeneratorInput) for source in others)
+        and all(source.is_number or isinstance(source, RandomInput) for source in others)
         and not any(map(is_on_mesh, tensors))
     )
     return HostCalls(jaxpr, outputs, compiling.trace.constants) if may_run else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 
 from ..cached import cached_property
-from ..capture import RunsUncompiled, SharesMemory
+from ..capture import DrawsInTurn, RunsUncompiled, SharesMemory
 from ..capture.guards import ProgramCache
 from ..capture.known_numbers import ChangingNumbers
 from ..capture.tracing import Tracing
@@ -94,6 +94,9 @@ class TracedFunction:
             return None, None
         try:
             return self.new_trace(leaves, structure, had_program)
+        except DrawsInTurn as error:
+            self.undrawn.leave_all(self.cache, leaves, structure, str(error))
+            return None, None
         except RunsUncompiled:
             return None, None
         except Exception as error:

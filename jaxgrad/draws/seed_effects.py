@@ -33,13 +33,13 @@ class SeedEffect(SideEffect):
         generator = self.generator
         with generator._lock:
             if self.moved is not None:
-                seed, count = generator._seed, generator._draws - self.moved
+                seed, count = generator._seed, generator._state - self.moved
             elif self.output is None:
                 seed, count = self.known
             else:
                 seed, count = np.asarray(run.arrays[self.output]).tolist()
             # not twice
-            names = ["_seed", "_draws", "applied"]
+            names = ["_seed", "_state", "applied"]
             set_all([generator, generator, run], names, [seed, count, number])
 
 

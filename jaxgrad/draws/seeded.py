@@ -1,6 +1,9 @@
 """Seeds and states that a traced function gives to generators.
 
-A generator is a seed and a count of draws. While a function is traced, both are values of the
+Each call of a program makes the draws of PyTorch's stream before it runs, and the changes of state
+in their order with them, as inputs (capture/graph_input.py).
+
+A generator of JAX's stream is a seed and a count of draws. While a function is traced, both are values of the
 trace: the state that the generator has at the start of each call, or the state that the function
 has set. Each call leaves the generator in the state at the end of the function.
 """
@@ -15,7 +18,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..capture.graph_input import GeneratorInput, random_words, scopes_around
+from ..capture.graph_input import (
+    GeneratorInput,
+    StateChange,
+    StateInput,
+    random_words,
+    scopes_around,
+)
 from ..core.aval import types_of_trace
 from ..tape.mode import random_seed
 from ..tape.symbolic_number import Varying
@@ -72,7 +81,9 @@ class SeededGenerators:
 
     `inputs`: by the id of a generator the input that is its earlier state; `states`: by the id of a
     generator that the trace has set, it and its state; `known`: by the id of a tensor of bytes that
-    shows a state, the tensor, its array, and this state.
+    shows a state, the tensor, its array, and this state, or its `StateInput`; `seeds`: by the id of
+    a generator of PyTorch's stream that the trace has set, its seed, None if it is not known;
+    `changes`: the inputs that set these.
     """
 
     def __init__(self, scope):
@@ -80,20 +91,41 @@ class SeededGenerators:
         self.inputs: dict[int, GeneratorInput] = {}
         self.states: dict[int, tuple] = {}
         self.known: dict[int, tuple] = {}
+        self.seeds: dict[int, int | None] = {}
+        self.changes: list[StateChange] = []
+        self._keys = 0
+
+    def next_key(self, moves=True) -> tuple:
+        """The key of the next input of PyTorch's stream."""
+        key = "drawn", self._keys
+        self._keys += moves
+        return key
+
+    def guard_stream(self, generator):
+        """A program serves the stream that it was traced for."""
+        if id(generator) not in self.seeds:
+            self.scope.objects.guard(generator, _stream_of)
+
+    def _change(self, generator, source, seed: int | None):
+        """Have each call change the state of a generator of PyTorch's stream, here."""
+        self.guard_stream(generator)
+        change = StateChange(generator, self.next_key(), source)
+        self.scope.add_input(change.example(()), change)
+        self.changes.append(change)
+        self.seeds[id(generator)] = seed
 
     def get(self, generator) -> SeededState | None:
         return self.states.get(id(generator), (None, None))[1]
 
-    def save(self) -> dict:
+    def save(self) -> tuple:
         """The states of now, for `put_back`."""
-        return {
-            key: (generator, copy.copy(state)) for key, (generator, state) in self.states.items()
-        }
+        return _copied(self.states), dict(self.seeds), len(self.changes)
 
-    def put_back(self, states: dict):
-        self.states = {
-            key: (generator, copy.copy(state)) for key, (generator, state) in states.items()
-        }
+    def put_back(self, saved: tuple):
+        states, seeds, count = saved
+        self.states, self.seeds = _copied(states), dict(seeds)
+        for change in self.changes[count:]:
+            change.source = None
 
     # ---- what the function does
 
@@ -101,6 +133,12 @@ class SeededGenerators:
     def set_seed(self, generator, seed):
         """Set the seed of a generator. seed: an int, or a symbolic one."""
         self.refuse_inside("manual_seed")
+        if generator.stream == "torch":
+            if type(seed) is Varying and seed.compute is None:
+                int(seed)  # raises
+            is_known = type(seed) is not Varying
+            self._change(generator, seed % 2**64 if is_known else seed, seed if is_known else None)
+            return
         if type(seed) is Varying:
             with types_of_trace():
                 number = jnp.asarray(seed._array).astype(np.int64).astype(np.uint64)
@@ -121,21 +159,32 @@ class SeededGenerators:
         """The seed that the function has given to a generator; None where it has given none. Raises
         RuntimeError where it is not known.
         """
-        scopes = scopes_around(self.scope)
+        scopes = [*scopes_around(self.scope)]
+        seeds = [scope.seeded.seeds for scope in scopes if id(generator) in scope.seeded.seeds]
+        if seeds:
+            return self._known(seeds[0][id(generator)])
         state = next(filter(None, [scope.seeded.get(generator) for scope in scopes]), None)
         if state is None or state.source is not None:
             return None
-        if state.seed is None:
+        return self._known(state.seed)
+
+    def _known(self, seed: int | None) -> int:
+        if seed is None:
             raise RuntimeError(
                 "initial_seed() inside of jaxgrad.jit, after a state was set that comes from "
                 "outside: the seed in it is an input of the program, and no number for Python"
             )
-        return state.seed
+        return seed
 
     @_where_drawn
     def get_state(self, generator) -> Tensor:
         """The state of a generator as a tensor of bytes."""
         self.refuse_inside("get_state")
+        if generator.stream == "torch":
+            self.guard_stream(generator)
+            source = StateInput(generator, self.next_key())
+            array = self.scope.add_input(source.example(()), source)
+            return self._shown(array, source)
         state = self.get(generator)
         if state is None:
             scope = self.scope
@@ -146,8 +195,12 @@ class SeededGenerators:
             array = jax.lax.bitcast_convert_type(
                 jnp.asarray(state.current_words()), np.uint8
             ).reshape(16)
+        return self._shown(array, copy.copy(state))
+
+    def _shown(self, array, state) -> Tensor:
+        """The tensor of a state."""
         tensor = wrap(array)
-        self.known[id(tensor)] = weakref.ref(tensor), array, copy.copy(state)
+        self.known[id(tensor)] = weakref.ref(tensor), array, state
         return tensor
 
     @_where_drawn
@@ -158,6 +211,9 @@ class SeededGenerators:
         reference, known, state = self.known.get(id(tensor), (None, None, None))
         if known is not array or reference() is not tensor:
             state = None
+        if generator.stream == "torch" or type(state) is StateInput:
+            self._set_shown(generator, state)
+            return
         if state is not None and (state.source is None or state.source.generator is generator):
             state = copy.copy(state)
         else:
@@ -167,12 +223,29 @@ class SeededGenerators:
             state = SeededState(words, None if state is None else state.seed)
         self.states[id(generator)] = generator, state
 
+    def _set_shown(self, generator, source):
+        """Give a generator the state of a `StateInput`."""
+        if type(source) is not StateInput:
+            raise RuntimeError(
+                "Generator.set_state in a compiled function takes a state that get_state of a "
+                "generator of the same stream gave inside of the function: restore others outside"
+            )
+        self._change(generator, source, self.seeds.get(id(source.generator)))
+
     def refuse_inside(self, name: str):
         """Raise RuntimeError in a part of the trace that runs more than once for one run of the
         user's code, or not at all.
         """
         if not all(scope.may_seed for scope in scopes_around(self.scope)):
             raise RuntimeError(INSIDE.format(name=name))
+
+
+def _copied(states: dict) -> dict:
+    return {key: (generator, copy.copy(state)) for key, (generator, state) in states.items()}
+
+
+def _stream_of(generator) -> str:
+    return generator.stream
 
 
 # by how many bits the bytes of a number are moved, the lowest first

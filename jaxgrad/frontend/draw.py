@@ -1,8 +1,10 @@
 """Draws: the numbers of a distribution for a generator's next draw.
 
-They are those of `jax.random` for the generator's key. XLA takes 160 milliseconds to compile
-`jax.random` for one size. So the host draws the bits (frontend/threefry.py) and NumPy makes numbers
-of them. What is drawn very often gets a program of its own.
+Those of the stream "torch" are made on the host (frontend/torch_numbers.py), also for a compiled
+function, whose inputs they are. Those of the stream "jax" are those of `jax.random` for the
+generator's key. XLA takes 160 milliseconds to compile `jax.random` for one size. So the host draws
+the bits (frontend/threefry.py) and NumPy makes numbers of them. What is drawn very often gets a
+program of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from ..late import LateModule
 from ..tape import mode
 from . import threefry
 from .array_creation import computed_late, is_frequent, on_device
+from .request import Drawn, NumbersRequest
 
+torch_numbers = LateModule("jaxgrad.frontend.torch_numbers")
 error_function = LateModule("jaxgrad.core.host.error_function")
 scipy_special = LateModule("scipy.special")
 
@@ -95,11 +99,16 @@ class Distribution(NamedTuple):
     value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform numbers `unit` in [0, 1) of
     the same shape (for a complex dtype of the shape (..., 2)). It computes by JAX or by NumPy, as
     `unit` is an array of one or the other, and may overwrite NumPy's array, as `unit *= 2` does.
-    unit(dtype): the real dtype of the uniform numbers.
+    unit(dtype): the real dtype of the uniform numbers. name: that of the function of
+    frontend/torch_numbers.py with PyTorch's numbers.
     """
 
     value: Callable
     unit: Callable
+    name: str
+
+    def of_torch(self, *arguments):
+        return getattr(torch_numbers, self.name)(*arguments)
 
     def traced(self, key, count: int, dtype, *numbers):
         """The draw of so many numbers in a trace, with a key of `jax.random`."""
@@ -148,10 +157,15 @@ class _Uniform(Distribution):
 class _Integers:
     """Integers in [low, high), a uniform distribution."""
 
+    def of_torch(self, *arguments):
+        return torch_numbers.integers(*arguments)
+
     def traced(self, key, count, dtype, low, high):
+        high = min(high, 2**63 - 1)
         return jax.random.randint(key, (count,), low, high, jnp.int64).astype(dtype)
 
     def on_host(self, key, count, dtype, low, high):
+        high = min(high, 2**63 - 1)
         # each of two draws of 64 bits, as one of 128 bits, modulo the width of the range
         span = np.uint64(high - low)
         # 2**64 modulo the width; JAX's is 0 where the width has more than 32 bits
@@ -159,6 +173,26 @@ class _Integers:
         upper, lower = (threefry.bits(threefry.child(key, i), 0, count, 64) for i in (0, 1))
         offset = (upper % span * factor + lower % span) % span
         return (offset + np.uint64(low % 2**64)).view(np.int64).astype(dtype)
+
+
+class _AllIntegers(_Integers):
+    """Integers in [0, end), where the end may be 2**63."""
+
+    def of_torch(self, *arguments):
+        return torch_numbers.all_integers(*arguments)
+
+    def traced(self, key, count, dtype, end):
+        return super().traced(key, count, dtype, 0, end)
+
+    def on_host(self, key, count, dtype, end):
+        return super().on_host(key, count, dtype, 0, end)
+
+
+class _Orders:
+    """The integers from 0 to `length` - 1 in random order, again and again."""
+
+    def of_torch(self, *arguments):
+        return torch_numbers.orders(*arguments)
 
 
 class _Bits:
@@ -235,21 +269,30 @@ def _scaled_normal_values(unit, dtype, std, mean):
     return values
 
 
-uniform = _Uniform(_uniform_values, real)
-normal = Distribution(_normal_values, at_least_single)
+def _kept_values(unit, dtype, probability):
+    return (unit < probability).astype(dtype)
+
+
+uniform = _Uniform(_uniform_values, real, "uniform")
+normal = Distribution(_normal_values, at_least_single, "normal")
 # of a standard deviation and a mean
-scaled_normal = Distribution(_scaled_normal_values, at_least_single)
-integers, bits = _Integers(), _Bits()
+scaled_normal = Distribution(_scaled_normal_values, at_least_single, "normal")
+# of a probability: whether an element is kept
+kept = Distribution(_kept_values, lambda _: np.dtype(np.float32), "kept")
+integers, all_integers, bits, orders = _Integers(), _AllIntegers(), _Bits(), _Orders()
 
 
-def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True):
+def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True, order=None):
     """The value of a new tensor from a draw; `dtype` is numpy's. Raises RuntimeError for 2**63
     bytes or more.
 
-    at_once: whether the examples of a `vmap` draw at once, or one after the other.
+    at_once: whether the examples of a `vmap` draw at once, or one after the other. order: that of a
+    request (frontend/request.py), in which PyTorch's numbers are drawn.
     """
     # a number of a narrow dtype comes from one of up to 64 bits
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
+    if generator.stream == "torch":
+        return _of_torch(distribution, tuple(shape), dtype, generator, device, order, numbers)
     words, shape = generator.next_key() if at_once else words_of_example(generator), tuple(shape)
     if isinstance(words, jax.core.Tracer):
         with types_of_trace():
@@ -264,6 +307,24 @@ def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True):
     # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
     with jax.ensure_compile_time_eval():
         return _drawn(distribution, shape, dtype, words, device, *numbers)
+
+
+def _of_torch(distribution, shape, dtype, generator, device, order, numbers):
+    def values(sizes):
+        axes = order and (*range(len(sizes)), *[axis + len(sizes) for axis in order])
+        request = NumbersRequest(distribution, sizes + shape, dtype, axes, numbers)
+        (result,) = generator.numbers(request)
+        if type(result) is not Drawn:
+            return result.array()
+        if mode.draws.get() is None:
+            return computed_late(result.array, request.shape, dtype, device)
+        # a recomputation repeats earlier draws, possibly inside a trace, where they are constants
+        with jax.ensure_compile_time_eval():
+            array = result.array_once()
+            return computed_late(lambda: array, request.shape, dtype, device)
+
+    with types_of_trace():
+        return of_example(values)
 
 
 def _drawn(distribution, shape, dtype, words, device, *numbers):

@@ -1,29 +1,63 @@
-"""Generators of random numbers: a seed and a count of draws."""
+"""Generators of random numbers: a seed, and a state of one of two streams.
+
+The stream "torch" has PyTorch's numbers on the CPU (frontend/mersenne.py); its state is that of a
+Mersenne Twister. The stream "jax" has the numbers of JAX's keys (frontend/threefry.py); its state
+is a count of draws, so no number depends on those before it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import secrets
 import threading
 
 import numpy as np
 
 from ..core import dtypes
-from ..core.device import as_device
+from ..core.device import as_device, has_accelerator
 from ..core.pytorch_tensors import type_name
+from ..late import LateModule
 from ..tape import mode
 from ..tape.mode import drawn
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .array_creation import is_traced
+from .request import KeyRequest, Ready
 from .tensor_data import from_numpy
+
+mersenne = LateModule("jaxgrad.frontend.mersenne")  # it needs NumPy's random numbers
+
+STREAMS = "torch", "jax"
+
+# the bytes of a state of JAX's stream: the seed and the count of draws
+_COUNTED_BYTES = 16
+
+
+def checked_stream(stream: str | None) -> str | None:
+    """A stream by its name; None for the one that `use` has chosen. Raises ValueError for another
+    name.
+    """
+    if stream is not None and stream not in STREAMS:
+        raise ValueError(f"a stream of random numbers is 'torch' or 'jax', not {stream!r}")
+    return stream
+
+
+# what `use` has chosen; None: PyTorch's numbers on the CPU, JAX's where there is an accelerator
+_chosen = checked_stream(os.environ.get("JAXGRAD_RANDOM") or None)
+
+
+def _usual_stream() -> str:
+    return _chosen or ("jax" if has_accelerator() else "torch")
 
 
 class Generator:
     """A source of random numbers with its own seed.
 
     device: a device; the numbers do not depend on it, so one generator serves all devices.
+    stream: "torch" for PyTorch's numbers on the CPU, "jax" for those of JAX's keys; by default what
+    `jaxgrad.random.use` has chosen.
 
     A function that `jaxgrad.jit` compiled draws new numbers in each call: those that the uncompiled
     function would draw, also from states that it sets itself. A draw inside `jax.jit` raises
@@ -35,19 +69,34 @@ class Generator:
     True
     """
 
-    def __init__(self, device="cpu"):
+    def __init__(self, device="cpu", stream: str | None = None):
         self.device = as_device(device)
         self._lock = threading.Lock()
-        self._seed, self._draws = 67280421310721, 0  # PyTorch's default seed
+        self._stream = checked_stream(stream)
+        self._seed = 67280421310721  # PyTorch's default seed
+        # a TwisterState, or the count of draws; None: that of the seed, in either stream
+        self._state = None
 
     def __getstate__(self):
         self._refuse_traced("__getstate__")
         with self._lock:
-            return {"device": str(self.device), "state": (self._seed, self._draws)}
+            state = self._stream, self._seed, self._state
+            return {"device": str(self.device), "state": state}
 
     def __setstate__(self, state):
         self.__init__(state["device"])
-        self._seed, self._draws = state["state"]
+        self._stream, self._seed, self._state = state["state"]
+
+    @property
+    def stream(self) -> str:
+        """Whose numbers the generator gives: "torch" or "jax".
+
+        >>> jaxgrad.Generator(stream="jax").stream
+        'jax'
+        """
+        if self._state is None:
+            return self._stream or _usual_stream()
+        return "jax" if type(self._state) is int else "torch"
 
     def manual_seed(self, seed: int) -> Generator:
         """Set the seed, reset the count of draws and return the generator.
@@ -74,7 +123,7 @@ class Generator:
             scope.seeded.set_seed(self, seed)
             return self
         with self._lock:
-            self._seed, self._draws = seed % 2**64, 0
+            self._seed, self._state = seed % 2**64, None
         return self
 
     def seed(self) -> int:
@@ -103,17 +152,24 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Return seed and count of draws as a uint8 tensor of shape (16,), for `set_state`.
+        """Return the state as a uint8 tensor, for `set_state`: of shape (5056,), as PyTorch's, or
+        with the stream "jax" seed and count of draws, of shape (16,).
 
-        >>> jaxgrad.Generator().get_state().shape
+        >>> jaxgrad.Generator(stream="jax").get_state().shape
         torch.Size([16])
         """
         scope = mode.scope.get()
         if scope is not None:
             return scope.seeded.get_state(self)
+        return from_numpy(self.state_bytes().copy())
+
+    def state_bytes(self) -> np.ndarray:
+        """What `get_state` gives, as an array."""
         with self._lock:
-            state = np.array([self._seed, self._draws], np.uint64)
-        return from_numpy(state.view(np.uint8))
+            seed, state = self._seed, self._begun()
+        if type(state) is int:
+            return np.array([seed, state], np.uint64).view(np.uint8)
+        return mersenne.to_bytes(seed, state)
 
     def clone_state(self) -> Generator:
         """Return another generator of the same device in the same state.
@@ -130,11 +186,12 @@ class Generator:
         return copy
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Restore seed and count of draws, and return the generator.
+        """Restore a state, which also tells the stream, and return the generator.
 
-        new_state: a uint8 tensor of shape (16,), from `get_state`.
+        new_state: a uint8 tensor from `get_state` of this library or of PyTorch.
 
-        Raises TypeError for anything else than a uint8 tensor, RuntimeError for another shape.
+        Raises TypeError for anything else than a uint8 tensor, RuntimeError for another shape and
+        for bytes that are no state. Then the generator is as before.
 
         >>> generator = jaxgrad.Generator()
         >>> state, first = generator.get_state(), jaxgrad.rand(2, generator=generator)
@@ -146,19 +203,27 @@ class Generator:
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         if new_state.dtype is not dtypes.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor, not one of {new_state.dtype}")
-        if new_state.shape != (16,):
+        sizes = (mersenne.STATE_BYTES,), (_COUNTED_BYTES,)
+        if new_state.shape not in sizes:
             raise RuntimeError(
-                "RNG state is wrong size: expected a shape of [16], as get_state gives, "
-                f"found {list(new_state.shape)}"
+                f"RNG state is wrong size: expected a shape of {list(sizes[0])}, as get_state "
+                f"gives, or {list(sizes[1])} for the stream 'jax', found {list(new_state.shape)}"
             )
         scope = mode.scope.get()
         if scope is not None:
             scope.seeded.set_state(self, new_state)
             return self
-        state = np.array(new_state.tolist(), np.uint8).view(np.uint64).tolist()
-        with self._lock:
-            self._seed, self._draws = state
+        self.set_bytes(np.array(new_state.tolist(), np.uint8))
         return self
+
+    def set_bytes(self, values: np.ndarray):
+        """Restore a state from the bytes of `state_bytes`."""
+        if len(values) == _COUNTED_BYTES:
+            seed, state = values.view(np.uint64).tolist()
+        else:
+            seed, state = mersenne.from_bytes(values)
+        with self._lock:
+            self._seed, self._state = seed, state
 
     def _refuse_traced(self, name):
         if mode.scope.get() is not None:
@@ -168,43 +233,76 @@ class Generator:
             )
 
     def next_key(self):
-        """Seed and number of a new draw, as four uint32. Raises RuntimeError inside `jax.jit`."""
-        return drawn(self._new_key)
+        """The key of a new draw, as four uint32. Raises RuntimeError inside `jax.jit`."""
+        return self.next_keys(1)
 
     def next_keys(self, count: int):
-        """Seed and number of the first of so many new draws, as `next_key`."""
-        return drawn(functools.partial(self._new_key, count))
+        """The key of the first of so many new draws, as `next_key`."""
+        return self.numbers(KeyRequest(count))[0].array()
 
-    def _new_key(self, count=1):
-        if mode.scope.get() is not None:
-            return mode.scope.get().draw(self, count)
+    def numbers(self, request) -> list:
+        """What a new draw gives for a request, `Ready` or `Drawn` (frontend/request.py): in a trace
+        tracers, else arrays that are made when they are read. Raises RuntimeError inside `jax.jit`.
+        """
+        return drawn(functools.partial(self._draw, request))
+
+    def _draw(self, request):
+        scope = mode.scope.get()
+        if scope is not None:
+            return [Ready(tracer) for tracer in scope.draw(self, request)]
         if is_traced():
             raise RuntimeError(
                 "random numbers drawn inside jax.jit would be drawn once, while tracing, and "
                 "frozen into the program: use jaxgrad.jit, or draw them outside and pass the "
                 "tensor in"
             )
-        return self.take(count).view(np.uint32)
+        return self.perform(request)
+
+    def perform(self, request) -> list:
+        """Make a draw now, whatever is traced."""
+        with self._lock:
+            before = self._seed, self._begun()
+            results, self._state = request.take(*before)
+        return results
+
+    def _begun(self):
+        """The state; of a generator that has drawn nothing the first one of its stream."""
+        if self._state is None:
+            return 0 if self.stream == "jax" else mersenne.SEEDED
+        return self._state
 
     @property
-    def draws(self) -> int:
-        """How many draws were taken since the seed was set."""
-        return self._draws
+    def snapshot(self) -> tuple:
+        """Seed and state, as values."""
+        return self._seed, self._state
 
-    @draws.setter
-    def draws(self, count: int):
+    @snapshot.setter
+    def snapshot(self, values: tuple):
         with self._lock:
-            self._draws = count
-
-    def take(self, count: int) -> np.ndarray:
-        """Reserve `count` draws; return the seed and the number of the first one."""
-        with self._lock:
-            state = np.array([self._seed, self._draws], np.uint64)
-            self._draws += count
-        return state
+            self._seed, self._state = values
 
 
 default_generator = Generator().manual_seed(secrets.randbits(64))
+
+
+def use(stream: str | None) -> None:
+    """Choose whose numbers the generators give that name no stream.
+
+    stream: "torch" for PyTorch's on the CPU, "jax" for those of JAX's keys, None for PyTorch's on
+    the CPU and JAX's where there is an accelerator. The environment variable JAXGRAD_RANDOM chooses
+    at the start. The default generator begins anew from its seed; other generators do so when they
+    are seeded.
+
+    Raises ValueError for another name.
+
+    >>> jaxgrad.random.use("jax")
+    >>> jaxgrad.default_generator.stream
+    'jax'
+    >>> jaxgrad.random.use(None)
+    """
+    global _chosen
+    _chosen = checked_stream(stream)
+    default_generator.snapshot = default_generator.snapshot[0], None
 
 
 def manual_seed(seed) -> Generator:
@@ -242,7 +340,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Return the state of the default generator, a uint8 tensor of shape (16,).
+    """Return the state of the default generator, a uint8 tensor; see `Generator.get_state`.
 
     >>> jaxgrad.get_rng_state().dtype
     torch.uint8

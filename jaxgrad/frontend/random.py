@@ -1,7 +1,7 @@
-"""Random numbers: torch's functions and generators on JAX's counter-based threefry.
+"""Random numbers: torch's functions and generators (generator.py).
 
-A `Generator` is a seed and a count of draws. The numbers of a draw depend on these two alone: not
-on the device, and not on draws from other generators. They differ from PyTorch's numbers.
+The numbers depend on the state of the generator alone: not on the device, and not on draws from
+other generators.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from ..core.host_values import values_or_array
 from ..tape import mode
 from ..tape.communicate import communicated
 from ..tape.sparse_tensor import implementation
-from ..tape.tensor import Tensor, held, is_on_meta, spans_processes, wrap
+from ..tape.tensor import (
+    Tensor,
+    concrete,
+    held,
+    is_concrete,
+    is_on_meta,
+    spans_processes,
+    wrap,
+)
 from ..tape.torch_function import api_boundary
 from . import draw
 from .array_creation import from_host
@@ -41,6 +49,7 @@ from .generator import initial_seed as initial_seed
 from .generator import manual_seed as manual_seed
 from .generator import seed as seed
 from .generator import set_rng_state as set_rng_state
+from .request import order_in_memory
 
 
 class RandomOptions(FactoryOptions, total=False):
@@ -60,8 +69,11 @@ def generator_of(name, options) -> Generator:
 
 
 def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
-    """Draw a tensor with the options of a factory."""
+    """Draw a tensor with the options of a factory. The option `_steps` are the strides of a tensor
+    that the numbers are for; by default they are those of the result.
+    """
     generator = generator_of(name, options)
+    steps = options.pop("_steps", None) or _steps_of(options)
     if check_options(name, options):
         return implementation().make(name, (), None, options)
     if has_no_data(options):
@@ -69,8 +81,24 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     if world.is_several() and _spans(options.get("_sharded_like")):
         generator = _OfRankZero(generator)
     where = generator, options.get("device")
-    array = run(name, draw.draw, distribution, shape, dtype.numpy, *where, *numbers)
+    order = steps and order_in_memory(shape, steps)
+    drawing = draw.draw if order is None else functools.partial(draw.draw, order=order)
+    array = run(name, drawing, distribution, shape, dtype.numpy, *where, *numbers)
     return from_array(name, array, options)
+
+
+def drawn_below(probability, shape, options) -> Tensor:
+    """Draw bools, each true with a probability, a Python number, maybe one of a trace."""
+    if type(probability) in (int, float):
+        number = float(probability)
+        return random_tensor("bernoulli", draw.kept, shape, dtypes.bool, options, number)
+    return random_tensor("rand", draw.uniform, shape, dtypes.float64, options) < probability
+
+
+def _steps_of(options):
+    """The strides that a new tensor will have; None for those of a contiguous one."""
+    steps = options.get("memory_format")
+    return steps if isinstance(steps, tuple) else None
 
 
 def draw_floats(name, distribution, shape, options, kernel, *numbers) -> Tensor:
@@ -116,6 +144,27 @@ def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False)
         return _of_all(wrap(from_host(draw.fold(words))), like)
 
 
+def takes_turns(name, *parameters: Tensor) -> bool:
+    """Whether samples are made one after the other on the host, since their words depend on the
+    parameters. Raises `DrawsInTurn` in a trace of a function that can run uncompiled.
+    """
+    if any(map(is_on_meta, parameters)) or (world.is_several() and any(map(_spans, parameters))):
+        return False
+    scope = mode.scope.get()
+    if scope is not None and scope.randomness != "error":
+        return False  # in a `vmap`
+    are_known = all(map(is_concrete, parameters))
+    if scope is not None and not are_known:
+        scope.refuse_turns(name)
+    return are_known
+
+
+def single_values(tensor: Tensor, name: str) -> np.ndarray:
+    """The values of a tensor, in single precision for half."""
+    values = np.asarray(values_or_array(concrete(tensor.detach(), name)))
+    return values.astype(np.float32) if values.dtype.itemsize < 4 else values
+
+
 def _copies(key, sizes):
     with types_of_trace():
         return jnp.broadcast_to(key, (*sizes, 2))
@@ -128,6 +177,8 @@ def _spans(tensor: Tensor | None) -> bool:
 
 class _OfRankZero:
     """A generator whose draws are those of rank 0 in all processes."""
+
+    stream = "jax"
 
     def __init__(self, generator: Generator):
         self.generator = generator
@@ -257,7 +308,10 @@ def _bounds(name, bounds, options):
     for which, bound in arguments.items():
         if isinstance(bound, bool) or not hasattr(bound, "__index__"):
             raise TypeError(f"{name}(): argument '{which}' must be int, not {type(bound).__name__}")
-    return int(arguments.get("low", 0)), int(arguments["high"])
+    low, high = int(arguments.get("low", 0)), int(arguments["high"])
+    if high >= 2**63 > low:
+        refuse_long(name, low, high)
+    return low, high
 
 
 def draw_integers(name, low, high, shape, options, default):
@@ -271,14 +325,19 @@ def draw_integers(name, low, high, shape, options, default):
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    if low < -(2**63) or high >= 2**63:
-        raise ValueError(
-            f"Overflow when unpacking long long: {name}() draws from 64 bits, not [{low}, {high})"
-        )
+    # without a user's end it may be 2**63
+    if low < -(2**63) or high > 2**63:
+        refuse_long(name, low, high)
     for which, bound in (("from", low), ("to - 1", high - 1)):
         if not _fits(bound, dtype):
             raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
     return random_tensor(name, draw.integers, shape, dtype, options, low, high)
+
+
+def refuse_long(name, low, high):
+    raise ValueError(
+        f"Overflow when unpacking long long: {name}() draws from 64 bits, not [{low}, {high})"
+    )
 
 
 def _fits(bound, dtype):
@@ -322,6 +381,10 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         return implementation().make("randperm", (), None, options)
     if has_no_data(options):
         return from_array("randperm", meta_array((count,), dtype), options)
+    if generator.stream == "torch":
+        where = generator, options.get("device"), count
+        array = run("randperm", draw.draw, draw.orders, (count,), dtype.numpy, *where)
+        return from_array("randperm", array, options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
     bits = functools.partial(draw.draw, draw.bits, at_once=False)
     keys = run("randperm", bits, (count,), np.dtype(np.uint64), generator, None)

@@ -226,7 +226,7 @@ class ExampleScope(CaptureScope):
         is_mapped = captured is not None and self.mapped.dim_of(captured) is not None
         return self.is_outside(tensor) and not is_mapped
 
-    def draw(self, generator, count=1):
+    def draw(self, generator, request):
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
@@ -234,9 +234,9 @@ class ExampleScope(CaptureScope):
                 "operation out of vmap"
             )
         if not self.draws_outside:
-            return super().draw(generator, count)
+            return super().draw(generator, request)
         with self.outer_trace():
-            return self.parent.draw(generator, count)
+            return self.parent.draw(generator, request)
 
     @property
     def draws_outside(self):

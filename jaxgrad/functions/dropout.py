@@ -7,7 +7,7 @@ import math
 from .. import ops
 from ..core import dtypes
 from ..frontend.factories import like
-from ..frontend.random import rand
+from ..frontend.random import drawn_below
 from ..tape.tensor import Tensor, may_require_grad
 from ..tape.torch_function import api_boundary
 from .activation import SELU_MINIMUM
@@ -114,8 +114,10 @@ def _kept(name, input, p, generator, shape=None):
     """Draw which elements to keep, each with probability p."""
     check_dtype(name, input)
     check_probability(p)
-    options = like(name, input, {"dtype": dtypes.float32, "generator": generator})
-    return rand(tuple(input.shape if shape is None else shape), **options) < p
+    options = like(name, input, {"generator": generator})
+    options["_steps"] = input.stride() if shape is None else None
+    shape = tuple(input.shape if shape is None else shape)
+    return drawn_below(p, shape, options)
 
 
 def check_dtype(name, input):

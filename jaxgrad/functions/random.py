@@ -22,10 +22,15 @@ from ..frontend.random import (
     draw_floats,
     draw_integers,
     draw_normal,
+    generator_of,
     new_key,
-    rand,
     random_tensor,
+    refuse_long,
+    single_values,
+    takes_turns,
 )
+from ..frontend.tensor_data import from_numpy
+from ..late import LateModule
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
@@ -33,12 +38,17 @@ from . import samplers
 from .arguments import check_probability, check_tensor
 from .out import takes_exact_out, takes_out
 
+rejection = LateModule("jaxgrad.frontend.rejection")  # it needs NumPy's random numbers
 
-def _uniform(shape, like_tensor, generator) -> Tensor:
-    """Uniform numbers in [0, 1) to compare with probabilities: float64 for those alone."""
-    dtype = dtypes.float64 if like_tensor.dtype is dtypes.float64 else dtypes.float32
+
+def _uniform(shape, like_tensor, generator, is_double, steps=None) -> Tensor:
+    """Uniform numbers in [0, 1), float64 or float32, to compare with probabilities; steps: the
+    strides of a tensor that they are for.
+    """
+    dtype = dtypes.float64 if is_double else dtypes.float32
     options = like("uniform", like_tensor, {"generator": generator, "dtype": dtype})
-    return rand(tuple(shape), **options)
+    options["_steps"] = steps
+    return random_tensor("rand", draw.uniform, tuple(shape), dtype, options)
 
 
 @takes_out
@@ -63,12 +73,20 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tenso
     if input.dtype.is_floating_point:
         _check_probabilities(input)
     check_draw(input)
-    return ops._bernoulli(input, _uniform(input.shape, input, generator))
+    is_double = input.dtype is dtypes.float64
+    return ops._bernoulli(input, _uniform(input.shape, input, generator, is_double))
 
 
-def _key(generator, name, *parameters):
-    """The key of an operator of rules/random.py that draws numbers with these parameters."""
+def _source(generator, name, request_of, *parameters):
+    """What an operator of rules/random.py draws from: samples of PyTorch's stream for these
+    parameters, or a key. request_of: gives the request of samples for their values.
+    """
     check_draw(*parameters)
+    generator = generator_of(name, {"generator": generator})
+    if generator.stream == "torch" and takes_turns(name, *parameters):
+        values = [single_values(parameter, name) for parameter in parameters]
+        (result,) = generator.numbers(request_of(*values))
+        return from_numpy(result.array())
     return new_key(generator, name, parameters[0], at_once=True)
 
 
@@ -96,7 +114,7 @@ def poisson(input: Tensor, generator=None) -> Tensor:
     known = input.dtype.is_floating_point and is_concrete(input)
     if known and not bool((input >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    return ops._poisson(input, _key(generator, "poisson", input))
+    return ops._poisson(input, _source(generator, "poisson", rejection.poisson, input))
 
 
 @takes_out
@@ -114,7 +132,9 @@ def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     """
     check_tensor("binomial", count, "argument 'count'")
     check_tensor("binomial", prob, "argument 'prob'")
-    return ops._binomial(count, prob, _key(generator, "binomial", count, prob))
+    return ops._binomial(
+        count, prob, _source(generator, "binomial", rejection.binomial, count, prob)
+    )
 
 
 @takes_exact_out
@@ -151,10 +171,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if is_concrete(input):
         _check_weights(input.detach())
     check_draw(input)
-    shape = (*input.shape[:-1], num_samples) if replacement else input.shape
-    return ops._multinomial(
-        input.detach(), num_samples, replacement, _uniform(shape, input, generator)
-    )
+    weights = input.detach()
+    if replacement and num_samples > 1:
+        shape = (*input.shape[:-1], num_samples)
+        numbers = _uniform(shape, input, generator, is_double=True)
+    else:
+        replacement = False
+        numbers = _drawn("multinomial", samplers.EXPONENTIAL, weights, generator, 1.0)
+    return ops._multinomial(weights, num_samples, replacement, numbers)
 
 
 def _check_weights(weights):
@@ -233,7 +257,7 @@ def _standard_gamma(input: Tensor, generator=None) -> Tensor:
     dtype.
     """
     check_tensor("_standard_gamma", input)
-    return ops._gamma_sample(input, _key(generator, "_standard_gamma", input))
+    return ops._gamma_sample(input, _source(generator, "_standard_gamma", rejection.gamma, input))
 
 
 @api_boundary
@@ -245,7 +269,9 @@ def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
     NotImplementedError for another dtype.
     """
     check_tensor("_sample_dirichlet", input)
-    return ops._dirichlet_sample(input, _key(generator, "_sample_dirichlet", input))
+    return ops._dirichlet_sample(
+        input, _source(generator, "_sample_dirichlet", rejection.gamma_of_double, input)
+    )
 
 
 _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad
@@ -260,6 +286,7 @@ def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     check_draw(target=tensor)
     _refuse(name, tensor, tensor.dtype in dtypes.FLOAT8)
     options = like(name, tensor, {"generator": generator})
+    options["_steps"] = tensor.stride()
     return random_tensor(
         name, distribution, tuple(tensor.shape), tensor.dtype, options, *map(float, arguments)
     )
@@ -286,6 +313,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -
     check_draw(mean, std, target=self)
     _check_deviation(std)
     options = like("normal_", self, {"generator": generator})
+    options["_steps"] = self.stride()
     sample = _normal("normal_", tuple(self.shape), options, mean, std)
     return inplace_check.replace(ops._normal_, self, sample)
 
@@ -359,15 +387,19 @@ def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
         _check_probabilities(p)
     else:
         check_probability(p)
+    is_double = not isinstance(p, Tensor) or p.dtype is dtypes.float64
     probabilities = p if isinstance(p, Tensor) else self
-    return ops._bernoulli_(self, p, _uniform(self.shape, probabilities, generator))
+    sample = _uniform(self.shape, probabilities, generator, is_double, self.stride())
+    return ops._bernoulli_(self, p, sample)
 
 
 def truncated_normal_(self: Tensor, mean, std, least, greatest, generator) -> Tensor:
     """Fill the tensor with normal numbers between two bounds, drawn in single precision, and return
     it.
     """
-    bounds = [math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (least, greatest)]
+    # twice the values of the distribution function, less 1
+    values = [(1 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2 for end in (least, greatest)]
+    bounds = [2 * value - 1 for value in values]
     _check_range(*bounds)
     numbers = (*bounds, std * math.sqrt(2.0), mean, least, greatest)
     if not self.dtype.is_floating_point:
@@ -484,10 +516,18 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     check_draw(target=self)
     _refuse("random_kernel_cpu", self, self.is_complex() or self.dtype in dtypes.FLOAT8)
     low, high = arguments.get("from", 0), arguments.get("to")
+    if high is not None and high >= 2**63:
+        refuse_long("random_", low, high)
     if high is None:
         high = _exact_end(self.dtype)
     options = like("random_", self, {"generator": generator})
-    sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
+    options["_steps"] = self.stride()
+    if arguments:
+        sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
+    else:
+        sample = random_tensor(
+            "random_", draw.all_integers, tuple(self.shape), self.dtype, options, high
+        )
     name = "_random_from_" if "from" in arguments else "_random_to_" if arguments else "_random_"
     return inplace_check.replace(getattr(ops, name), self, sample)
 
@@ -498,4 +538,4 @@ def _exact_end(dtype):
         return 2
     if dtype.is_floating_point:
         return round(2 / dtypes.finfo(dtype).eps) + 1
-    return min(dtypes.iinfo(dtype).max + 1, 2**63 - 1)
+    return dtypes.iinfo(dtype).max + 1

@@ -68,7 +68,11 @@ def _log_normal(unit, dtype, mean, std):
     return draw.namespace(unit).exp(exponent).astype(dtype)
 
 
-UNIFORM, CAUCHY = Distribution(_uniforms, _unit), Distribution(_cauchy, _unit)
-EXPONENTIAL, GEOMETRIC = Distribution(_exponential, _unit), Distribution(_geometric, _unit)
-LOG_NORMAL = Distribution(_log_normal, draw.at_least_single)
-TRUNCATED_NORMAL = Distribution(_truncated_normals, lambda _: np.dtype(np.float32))
+UNIFORM = Distribution(_uniforms, _unit, "uniform")
+CAUCHY = Distribution(_cauchy, _unit, "cauchy")
+EXPONENTIAL = Distribution(_exponential, _unit, "exponential")
+GEOMETRIC = Distribution(_geometric, _unit, "geometric")
+LOG_NORMAL = Distribution(_log_normal, draw.at_least_single, "log_normal")
+TRUNCATED_NORMAL = Distribution(
+    _truncated_normals, lambda _: np.dtype(np.float32), "truncated_normal"
+)

@@ -136,12 +136,12 @@ class Draws:
     """The random numbers that a function draws, repeated when it runs again."""
 
     def __init__(self):
-        self.words = []
+        self.results = []
 
     @contextmanager
     def again(self):
         """Repeat the recorded draws from the first; further draws are new and recorded."""
-        token = draws.set((self, iter(range(len(self.words))), draws.get()))
+        token = draws.set((self, iter(range(len(self.results))), draws.get()))
         try:
             yield
         finally:
@@ -197,6 +197,6 @@ def _drawn(around, draw):
     kept, numbers, further = around
     number = next(numbers, None)
     if number is None:
-        kept.words.append(_drawn(further, draw))
-        return kept.words[-1]
-    return kept.words[number]
+        kept.results.append(_drawn(further, draw))
+        return kept.results[-1]
+    return kept.results[number]

@@ -19,6 +19,7 @@ from ..autograd._engine import reentrant
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
 from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
+from ..frontend.request import Ready
 from ..ops import autocast
 from ..tape import mode, node_annotations
 from ..tape.mode import RECORD, Draws
@@ -56,6 +57,11 @@ TIP = (
     "The function must do the same whenever it runs. To see which operators differ, pass "
     "`debug=True` to checkpoint(), or use set_checkpoint_debug_enabled(True)"
 )
+
+
+def _is_traced(result) -> bool:
+    """Whether what a draw gave is a tracer."""
+    return type(result) is Ready and isinstance(result.values, jax.core.Tracer)
 
 
 class StopRecomputation(BaseException):
@@ -272,10 +278,12 @@ class CheckpointedCall:
     def drawn(self) -> Draws:
         """The random numbers that the first run drew."""
         draws = Draws()
-        draws.words = list(self.draws.words)
-        traced = [i for i, words in enumerate(draws.words) if isinstance(words, jax.core.Tracer)]
-        for i, words in zip(traced, self.delayed([draws.words[i] for i in traced]), strict=True):
-            draws.words[i] = words
+        results = [result for of_draw in self.draws.results for result in of_draw]
+        delayed = iter(self.delayed([result.values for result in results if _is_traced(result)]))
+        draws.results = [
+            [Ready(next(delayed)) if _is_traced(result) else result for result in of_draw]
+            for of_draw in self.draws.results
+        ]
         return draws
 
     def pack_again(self, tensor, run: Recomputation):

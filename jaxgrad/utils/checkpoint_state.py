@@ -333,7 +333,7 @@ def _generator_state():
     # in a trace the states that the function has set
     if scope is not None:
         return scope.seeded.save()
-    return default_generator._seed, default_generator._draws
+    return default_generator.snapshot
 
 
 def _restore_generator(state):
@@ -341,8 +341,7 @@ def _restore_generator(state):
     if scope is not None:
         scope.seeded.put_back(state)
     elif state != _generator_state():
-        with default_generator._lock:
-            default_generator._seed, default_generator._draws = state
+        default_generator.snapshot = state
 
 
 def _bind(variables):

@@ -1,0 +1,134 @@
+"""Requests of random numbers, and what a generator gives for them.
+
+A request says what a draw is for. `take(seed, state)` makes the draw: it gives a list of results,
+whose `array()` are the numbers, and the next state. `structs` are shapes and dtypes of the results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ..late import LateModule
+
+mersenne = LateModule("jaxgrad.frontend.mersenne")
+
+
+class Ready(NamedTuple):
+    """A result that exists: a tracer or an array of NumPy."""
+
+    values: object
+
+    def array(self):
+        return self.values
+
+
+class Drawn:
+    """A result that is made of the words of a draw when it is read."""
+
+    __slots__ = ("late", "place", "request")
+
+    def __init__(self, request, place: tuple, late: Callable):
+        self.request, self.place, self.late = request, place, late
+
+    def array(self) -> np.ndarray:
+        late = self.late
+        if late is None:  # the words are drawn again
+            return self.request.take(*self.place)[0][0].late()
+        return late()
+
+    def array_once(self) -> np.ndarray:
+        """The numbers, whose words are not kept for the next time."""
+        numbers, self.late = self.array(), None
+        return numbers
+
+
+class KeyRequest(NamedTuple):
+    """The key of the first of `count` draws of JAX's numbers, four uint32. Of PyTorch's stream it
+    takes two words.
+    """
+
+    count: int = 1
+
+    @property
+    def structs(self):
+        return [jax.ShapeDtypeStruct((4,), np.uint32)]
+
+    def take(self, seed, state):
+        if type(state) is int:
+            return [Ready(np.array([seed, state], np.uint64).view(np.uint32))], state + self.count
+        twister = mersenne.Twister(seed, state)
+        words = np.array([*twister.longs(1), 0], np.uint64).view(np.uint32)
+        return [Ready(words)], twister.state()
+
+
+class NumbersRequest(NamedTuple):
+    """The numbers of a distribution, of PyTorch's stream.
+
+    dtype: NumPy's. order: the axes of the target, the one with the longest steps in memory first,
+    in which its elements are drawn; None for a target that is contiguous. parameters: of the
+    distribution, Python numbers.
+    """
+
+    distribution: object
+    shape: tuple
+    dtype: np.dtype
+    order: tuple | None
+    parameters: tuple
+
+    @property
+    def structs(self):
+        return [jax.ShapeDtypeStruct(self.shape, self.dtype)]
+
+    def take(self, seed, state):
+        twister = mersenne.Twister(seed, state)
+        numbers = self.distribution.of_torch(
+            twister, math.prod(self.shape), self.dtype, self.order is None, *self.parameters
+        )
+        return [Drawn(self, (seed, state), lambda: self.arranged(numbers()))], twister.state()
+
+    def arranged(self, numbers):
+        """Numbers in the order of memory, in the shape of the target."""
+        if self.order is None:
+            return numbers.reshape(self.shape)
+        rows = numbers.reshape([self.shape[axis] for axis in self.order])
+        return np.ascontiguousarray(rows.transpose(np.argsort(self.order)))
+
+
+class RunsRequest(NamedTuple):
+    """What each of some runs of a loop requests, one run after the other: of each request an array
+    with the runs in front.
+    """
+
+    requests: tuple
+    runs: int
+
+    @property
+    def structs(self):
+        of_a_run = [struct for request in self.requests for struct in request.structs]
+        return [jax.ShapeDtypeStruct((self.runs, *one.shape), one.dtype) for one in of_a_run]
+
+    def take(self, seed, state):
+        arrays = [np.empty(struct.shape, struct.dtype) for struct in self.structs]
+        for run in range(self.runs):
+            results = []
+            for request in self.requests:
+                drawn, state = request.take(seed, state)
+                results += drawn
+            for array, result in zip(arrays, results, strict=True):
+                array[run] = result.array()
+        return [*map(Ready, arrays)], state
+
+
+def order_in_memory(shape, strides) -> tuple | None:
+    """The `order` of a request for a target with these strides."""
+    expected = 1
+    for extent, step in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and step != expected:
+            return tuple(sorted(range(len(shape)), key=lambda axis: -strides[axis]))
+        expected *= extent
+    return None

@@ -1,0 +1,213 @@
+"""The numbers that PyTorch makes of the words of its generator on the CPU.
+
+Each function takes a `Twister`, a count of numbers, NumPy's dtype of the result, whether the target
+lies in memory without gaps and in order (`is_dense`), and the parameters of its distribution. It
+takes the words, and returns a function that computes the numbers, as an array of shape (count,).
+
+They are PyTorch's to the bit where only integers, products and sums are computed. Where a logarithm
+or a trigonometric function is, NumPy may round the last bit otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ..core import dtypes
+from ..late import LateModule
+from .mersenne import Twister, doubles, singles
+
+error_function = LateModule("jaxgrad.core.host.error_function")
+special = LateModule("scipy.special")
+
+# from so many numbers on, dense normal numbers are made in blocks of so many
+BLOCK = 16
+
+# from this width on, an integer is made of two words; from this count on, those of a permutation
+_WIDE, _MANY = 1 << 28, (2**32 - 1) // 20
+
+
+def _unit(twister: Twister, count: int, dtype):
+    """Uniform numbers in [0, 1), later: float64 for itself, float32 for the other dtypes."""
+    if dtype == np.float64:
+        return functools.partial(doubles, twister.longs(count))
+    return functools.partial(singles, twister.words(count))
+
+
+def _of_parts(draw):
+    """A distribution for complex dtypes too: of their real and imaginary parts in turns."""
+
+    @functools.wraps(draw)
+    def of_any(twister, count, dtype, is_dense, *numbers):
+        if dtype.kind != "c":
+            return draw(twister, count, dtype, is_dense, *numbers)
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = draw(twister, 2 * count, part, is_dense, *numbers)
+        return lambda: parts().view(dtype)
+
+    return of_any
+
+
+def fused(a, b, c):
+    """a * b + c, rounded once."""
+    if a.dtype == np.float32:
+        return (a.astype(np.float64) * float(b) + float(c)).astype(np.float32)
+    # the errors of product and sum. Source: Dekker, "A floating-point technique for extending the
+    # available precision", 1971
+    high_a, high_b = ((134217729 * x) - (134217729 * x - x) for x in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    product = a * b
+    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    total = product + c
+    other = total - product
+    return total + ((product - (total - other)) + (c - other) + rest)
+
+
+@_of_parts
+def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
+    """Uniform numbers in [low, high)."""
+    unit = _unit(twister, count, dtype)
+    if (low, high) == (0, 1):
+        return lambda: unit().astype(dtype, copy=False)
+    # the bounds are rounded to the dtype, and computed with in single precision at least
+    bounds = np.array([low, high]).astype(dtype).astype(np.result_type(dtype, np.float32))
+    return lambda: fused(unit(), bounds[1] - bounds[0], bounds[0]).astype(dtype, copy=False)
+
+
+def _box_muller(unit) -> np.ndarray:
+    """Normal numbers in blocks of 16: the first 8 uniform numbers of each give the radii."""
+    blocks = unit.reshape(-1, 2, BLOCK // 2)
+    number = unit.dtype.type
+    radius = np.sqrt(number(-2) * np.log(number(1) - blocks[:, 0]))
+    angle = number(2 * math.pi) * blocks[:, 1]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel()
+
+
+def _scaled_blocks(unit, std, mean):
+    normals, number = _box_muller(unit), unit.dtype.type
+    if unit.dtype == np.float32:
+        return fused(normals, number(std), number(mean))
+    return normals * number(std) + number(mean)
+
+
+def _dense_normal(twister, count, dtype, std, mean):
+    """The last block of a count that is no multiple of 16 replaces the last 16 numbers."""
+    whole, rest = count - count % BLOCK, count % BLOCK
+    unit = _unit(twister, whole, dtype)
+    if rest and dtype.itemsize >= 4:
+        _unit(twister, rest, dtype)  # which nobody reads
+    last = _unit(twister, BLOCK, dtype) if rest else None
+
+    def numbers():
+        values = np.empty(count, dtype)
+        values[:whole] = _scaled_blocks(unit(), std, mean)
+        if last is not None:
+            values[-BLOCK:] = _scaled_blocks(last(), std, mean)
+        return values
+
+    return numbers
+
+
+def normal(twister, count, dtype, is_dense, std=1.0, mean=0.0):
+    """Normal numbers; complex ones have half of the variance in each part."""
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = normal(twister, 2 * count, part, is_dense, std * math.sqrt(0.5))
+        return lambda: parts().view(dtype) + dtype.type(mean) if mean else parts().view(dtype)
+    if is_dense and count >= BLOCK:
+        return _dense_normal(twister, count, dtype, std, mean)
+    values = twister.normals(count)
+    return lambda: (values * std + mean).astype(dtype)
+
+
+def log_normal(twister, count, dtype, is_dense, mean, std):
+    values = twister.normals(count)
+    return lambda: np.exp(values * std + mean).astype(dtype)
+
+
+def _of_doubles(formula):
+    """A distribution whose numbers are made of uniform ones in double precision, one of each."""
+
+    def draw(twister, count, dtype, is_dense, *numbers):
+        longs = twister.longs(count)
+
+        def values():
+            with np.errstate(all="ignore"):
+                return formula(doubles(longs), *numbers).astype(dtype)
+
+        return values
+
+    return draw
+
+
+kept = _of_doubles(lambda unit, probability: unit < probability)
+cauchy = _of_doubles(lambda unit, median, sigma: median + sigma * np.tan(np.pi * (unit - 0.5)))
+exponential = _of_doubles(lambda unit, rate: -1.0 / rate * np.log1p(-unit))
+geometric = _of_doubles(lambda unit, log_of_failure: np.ceil(np.log(unit) / log_of_failure))
+
+
+def integers(twister, count, dtype, is_dense, low, high):
+    """Integers in [low, high)."""
+    low, high = -_rounded_bound(-low, dtype), _rounded_bound(high, dtype)
+    span = high - low
+    drawn = twister.longs(count) if span >= _WIDE else twister.words(count)
+    return lambda: _moved(_remainders(drawn, span), low).astype(dtype)
+
+
+def all_integers(twister, count, dtype, is_dense, end):
+    """Integers in [0, end), all that a dtype holds exactly."""
+    is_wide = dtype in (np.float64, np.int64)
+    drawn = twister.longs(count) if is_wide else twister.words(count)
+    return lambda: _remainders(drawn, end).view(np.int64).astype(dtype)
+
+
+def _remainders(drawn, span):
+    remainders = drawn.astype(np.uint64)
+    return remainders if span == 2**64 else remainders % np.uint64(span)
+
+
+def _moved(remainders, low):
+    return (remainders + np.uint64(low % 2**64)).view(np.int64)
+
+
+def _rounded_bound(bound: int, dtype) -> int:
+    """The end of a range, lowered as in PyTorch where a floating-point dtype rounds up to it."""
+    if dtype.kind in "iub":
+        return bound
+    digits = -int(math.log2(dtypes.finfo(dtypes.from_numpy(dtype)).eps)) + 1
+    nearest = int(np.array(bound - 1, np.float64).astype(dtype).astype(np.float64))
+    if nearest < bound:
+        return bound
+    return nearest - (1 << (abs(bound - 1).bit_length() - digits))
+
+
+def truncated_normal(twister, count, dtype, is_dense, low, high, scale, mean, least, greatest):
+    """Normal numbers between two bounds; low, high: the values of the error function there."""
+    unit = uniform(twister, count, dtype, is_dense, low, high)
+
+    def numbers():
+        values = error_function.erf_inv(unit()) if dtype == np.float32 else special.erfinv(unit())
+        values = values * dtype.type(scale) + dtype.type(mean)
+        return np.clip(values, least, greatest).astype(dtype, copy=False)
+
+    return numbers
+
+
+def orders(twister, count, dtype, is_dense, length):
+    """The integers from 0 to `length` - 1 in random order, again and again."""
+    rows = [_order(twister, length) for _ in range(count // length if length else 0)]
+    return lambda: np.concatenate([np.empty(0, np.int64), *rows]).astype(dtype)
+
+
+def _order(twister: Twister, count: int) -> np.ndarray:
+    """Source: Durstenfeld, "Algorithm 235: random permutation", 1964."""
+    draws = max(count - 1, 0)
+    spans = np.arange(count, 1, -1, dtype=np.uint64)
+    drawn = twister.longs(draws) if count >= _MANY else twister.words(draws)
+    places = np.arange(draws) + (drawn % spans).astype(np.int64)
+    numbers = list(range(count))
+    for place, other in enumerate(places.tolist()):
+        numbers[place], numbers[other] = numbers[other], numbers[place]
+    return np.array(numbers, np.int64)
