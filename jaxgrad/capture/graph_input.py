@@ -13,9 +13,12 @@ import numpy as np
 
 from ..core.aval import aval_of, is_key, types_of_trace
 from ..frontend.request import KeyRequest
+from ..late import LateModule
 from ..tape import mode, pytree
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
+
+traced_twister = LateModule("jaxgrad.frontend.traced_twister")
 
 
 class GraphInput:
@@ -147,6 +150,16 @@ class StateInput(RandomInput):
 
     def example(self, leaves):
         return self.generator.state_bytes()
+
+
+class RunningInput(RandomInput):
+    """The state of a generator of PyTorch's stream, which the program takes over from here on."""
+
+    def array(self, leaves):
+        return traced_twister.packed(*self.generator.begun)
+
+    def example(self, leaves):
+        return np.zeros(traced_twister.PACKED, np.uint32)
 
 
 class StateChange(RandomInput):

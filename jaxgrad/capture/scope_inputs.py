@@ -14,6 +14,7 @@ from jax.extend.core import set_current_trace
 from ..core.aval import types_of_trace
 from ..core.meta_array import MetaArray
 from ..draws.seeded import SeededGenerators
+from ..late import LateModule
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import alias_of, restore_state, state_of
@@ -29,6 +30,8 @@ from .graph_input import (
     scopes_around,
 )
 from .known_numbers import answer, input_p
+
+rejection = LateModule("jaxgrad.frontend.rejection")
 
 
 class ScopeInputs:
@@ -137,6 +140,8 @@ class ScopeInputs:
         """What the next draw of a generator gives for a request (frontend/request.py)."""
         if generator.stream == "jax":
             return [self.next_words(generator, self.seeded.inputs, GeneratorInput, request.count)]
+        if self.seeded.is_running(generator):
+            return self.seeded.draw_running(generator, request)
         self.seeded.guard_stream(generator)
         drawing = Drawing(generator, request)
         return [
@@ -144,12 +149,20 @@ class ScopeInputs:
             for number, struct in enumerate(request.structs)
         ]
 
-    def refuse_turns(self, name):
-        """Raise `DrawsInTurn`: how much the function `name` draws depends on numbers of the trace."""
-        raise DrawsInTurn(
-            f"{name} draws PyTorch's random numbers one after the other, and how many depends on "
-            "its parameters: give it a generator with the stream 'jax', which a program can draw"
-        )
+    def samples_in_turn(self, generator, name, sampler: str, parameters):
+        """Samples whose words only a run of the program counts. From here on the state of the
+        generator is a value of the program.
+        """
+        if self.is_inner:
+            raise DrawsInTurn(
+                f"{name} draws PyTorch's random numbers one after the other, and how many depends "
+                f"on its parameters, which {self.name} traces by themselves: give it a generator "
+                "with the stream 'jax'"
+            )
+        state = self.seeded.running_state(generator)
+        samples, state = rejection.traced_samples(sampler, state, parameters)
+        self.seeded.run_on(generator, state)
+        return samples
 
     def next_words(self, generator, sources: dict, kind, count):
         """The words of a draw, from the state that is an input, or that was set inside."""

@@ -6,8 +6,12 @@ import numpy as np
 
 from ..capture.outputs import OutputSpec
 from ..capture.side_effects import SideEffect
+from ..core.aval import types_of_trace
+from ..late import LateModule
 from ..storage.commit import set_all
 from .seeded import SeededState
+
+traced_twister = LateModule("jaxgrad.frontend.traced_twister")
 
 
 class SeedEffect(SideEffect):
@@ -43,8 +47,29 @@ class SeedEffect(SideEffect):
             set_all([generator, generator, run], names, [seed, count, number])
 
 
-def seed_effects(outputs: OutputSpec, scope) -> list[SeedEffect]:
+class RunningEffect(SideEffect):
+    """The final state of a generator of PyTorch's stream whose state the program has taken over.
+
+    `output`: the number of the array with the state.
+    """
+
+    __slots__ = ("generator", "output")
+
+    def __init__(self, outputs: OutputSpec, generator, state):
+        self.generator = generator
+        with types_of_trace():
+            self.output = outputs.add_array(state.packed())
+
+    def apply(self, run, number):
+        generator = self.generator
+        seed, state = traced_twister.state_of(np.asarray(run.arrays[self.output]))
+        with generator._lock:
+            names = ["_seed", "_state", "applied"]
+            set_all([generator, generator, run], names, [seed, state, number])
+
+
+def seed_effects(outputs: OutputSpec, scope) -> list[SideEffect]:
     """The side effects of a traced function on the states of generators."""
-    return [
-        SeedEffect(outputs, generator, state) for generator, state in scope.seeded.states.values()
-    ]
+    seeded = scope.seeded
+    effects = [SeedEffect(outputs, *of_generator) for of_generator in seeded.states.values()]
+    return [*effects, *[RunningEffect(outputs, *one) for one in seeded.running.values()]]

@@ -18,14 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..capture import DrawsInTurn
 from ..capture.graph_input import (
     GeneratorInput,
+    RunningInput,
     StateChange,
     StateInput,
     random_words,
     scopes_around,
 )
 from ..core.aval import types_of_trace
+from ..late import LateModule
 from ..tape.mode import random_seed
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, held, wrap
@@ -51,6 +54,13 @@ def _where_drawn(method):
             return call(scope.parent.seeded, generator, *outer)
 
     return call
+
+
+mersenne = LateModule("jaxgrad.frontend.mersenne")
+traced_twister = LateModule("jaxgrad.frontend.traced_twister")
+
+# the bytes of a state of JAX's stream
+_COUNTED_BYTES = 16
 
 
 class SeededState:
@@ -83,7 +93,8 @@ class SeededGenerators:
     generator that the trace has set, it and its state; `known`: by the id of a tensor of bytes that
     shows a state, the tensor, its array, and this state, or its `StateInput`; `seeds`: by the id of
     a generator of PyTorch's stream that the trace has set, its seed, None if it is not known;
-    `changes`: the inputs that set these.
+    `changes`: the inputs that set these; `running`: by the id of a generator of PyTorch's stream it
+    and its state, where that is a value of the program.
     """
 
     def __init__(self, scope):
@@ -93,6 +104,7 @@ class SeededGenerators:
         self.known: dict[int, tuple] = {}
         self.seeds: dict[int, int | None] = {}
         self.changes: list[StateChange] = []
+        self.running: dict[int, tuple] = {}
         self._keys = 0
 
     def next_key(self, moves=True) -> tuple:
@@ -119,13 +131,38 @@ class SeededGenerators:
 
     def save(self) -> tuple:
         """The states of now, for `put_back`."""
-        return _copied(self.states), dict(self.seeds), len(self.changes)
+        return _copied(self.states), dict(self.seeds), len(self.changes), dict(self.running)
 
     def put_back(self, saved: tuple):
-        states, seeds, count = saved
-        self.states, self.seeds = _copied(states), dict(seeds)
+        states, seeds, count, running = saved
+        self.states, self.seeds, self.running = _copied(states), dict(seeds), dict(running)
         for change in self.changes[count:]:
             change.source = None
+
+    # ---- PyTorch's stream in the program
+
+    def is_running(self, generator) -> bool:
+        """Whether the state of a generator is a value of the program here."""
+        return id(generator) in self.running
+
+    def running_state(self, generator):
+        """The state of a generator as a value of the program, from here on."""
+        if not self.is_running(generator):
+            self.guard_stream(generator)
+            source = RunningInput(generator, self.next_key())
+            state = traced_twister.unpacked(self.scope.add_input(source.example(()), source))
+            self.run_on(generator, state)
+        return self.running[id(generator)][1]
+
+    def run_on(self, generator, state):
+        self.running[id(generator)] = generator, state
+
+    def draw_running(self, generator, request) -> list:
+        with types_of_trace():
+            twister = traced_twister.TracedTwister(self.running_state(generator))
+            arrays = request.traced(twister)
+        self.run_on(generator, twister.state)
+        return arrays
 
     # ---- what the function does
 
@@ -136,8 +173,7 @@ class SeededGenerators:
         if generator.stream == "torch":
             if type(seed) is Varying and seed.compute is None:
                 int(seed)  # raises
-            is_known = type(seed) is not Varying
-            self._change(generator, seed % 2**64 if is_known else seed, seed if is_known else None)
+            self._set_seed(generator, seed)
             return
         if type(seed) is Varying:
             with types_of_trace():
@@ -146,6 +182,22 @@ class SeededGenerators:
         else:
             words, seed = np.array([seed % 2**64, 0], np.uint64), seed % 2**64
         self.states[id(generator)] = generator, SeededState(words, seed)
+
+    def _set_seed(self, generator, seed):
+        """`set_seed` of a generator of PyTorch's stream."""
+        source = seed if type(seed) is Varying else seed % 2**64
+        if not self.is_running(generator):
+            self._change(generator, source, seed)
+        elif type(seed) is Varying:
+            raise DrawsInTurn(
+                "manual_seed gets a number that varies, after a draw of which only the program "
+                "knows how many words it takes"
+            )
+        else:
+            words = traced_twister.packed(source, mersenne.SEEDED)
+            with types_of_trace():
+                self.run_on(generator, traced_twister.unpacked(jnp.asarray(words)))
+            self.seeds[id(generator)] = seed
 
     def new_seed(self) -> Varying:
         """A seed that the operating system draws at each call, of the 63 bits that a symbolic
@@ -181,6 +233,9 @@ class SeededGenerators:
         """The state of a generator as a tensor of bytes."""
         self.refuse_inside("get_state")
         if generator.stream == "torch":
+            if self.is_running(generator):
+                with types_of_trace():
+                    return self._shown(self.running_state(generator).bytes(), None)
             self.guard_stream(generator)
             source = StateInput(generator, self.next_key())
             array = self.scope.add_input(source.example(()), source)
@@ -211,8 +266,8 @@ class SeededGenerators:
         reference, known, state = self.known.get(id(tensor), (None, None, None))
         if known is not array or reference() is not tensor:
             state = None
-        if generator.stream == "torch" or type(state) is StateInput:
-            self._set_shown(generator, state)
+        if tensor.shape != (_COUNTED_BYTES,):
+            self._set_bytes(generator, array, state)
             return
         if state is not None and (state.source is None or state.source.generator is generator):
             state = copy.copy(state)
@@ -223,14 +278,15 @@ class SeededGenerators:
             state = SeededState(words, None if state is None else state.seed)
         self.states[id(generator)] = generator, state
 
-    def _set_shown(self, generator, source):
-        """Give a generator the state of a `StateInput`."""
-        if type(source) is not StateInput:
-            raise RuntimeError(
-                "Generator.set_state in a compiled function takes a state that get_state of a "
-                "generator of the same stream gave inside of the function: restore others outside"
-            )
-        self._change(generator, source, self.seeds.get(id(source.generator)))
+    def _set_bytes(self, generator, array, source: StateInput | None):
+        """Give a generator the state of PyTorch's form; source: the input that shows it."""
+        if source is not None and not self.is_running(generator):
+            self._change(generator, source, self.seeds.get(id(source.generator)))
+            return
+        with types_of_trace():
+            self.run_on(generator, traced_twister.of_bytes(jnp.asarray(array)))
+        self.guard_stream(generator)
+        self.seeds[id(generator)] = None
 
     def refuse_inside(self, name: str):
         """Raise RuntimeError in a part of the trace that runs more than once for one run of the

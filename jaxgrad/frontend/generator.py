@@ -165,8 +165,7 @@ class Generator:
 
     def state_bytes(self) -> np.ndarray:
         """What `get_state` gives, as an array."""
-        with self._lock:
-            seed, state = self._seed, self._begun()
+        seed, state = self.begun
         if type(state) is int:
             return np.array([seed, state], np.uint64).view(np.uint8)
         return mersenne.to_bytes(seed, state)
@@ -270,6 +269,12 @@ class Generator:
         if self._state is None:
             return 0 if self.stream == "jax" else mersenne.SEEDED
         return self._state
+
+    @property
+    def begun(self) -> tuple:
+        """Seed and state, where nothing was drawn the first state of the stream."""
+        with self._lock:
+            return self._seed, self._begun()
 
     @property
     def snapshot(self) -> tuple:

@@ -20,7 +20,7 @@ _FEW = 256
 
 # the state in PyTorch's files: seed, how many words remain before the next twist, whether it was
 # seeded, how many words were taken, the words in 64 bits each, and the normal numbers kept back
-_LAYOUT = np.dtype(
+STATE_LAYOUT = np.dtype(
     [
         ("seed", "<u8"),
         ("left", "<i4"),
@@ -34,7 +34,7 @@ _LAYOUT = np.dtype(
         ("has_single_normal", "<i4"),
     ]
 )
-STATE_BYTES = _LAYOUT.itemsize
+STATE_BYTES = STATE_LAYOUT.itemsize
 
 
 class TwisterState(NamedTuple):
@@ -135,7 +135,7 @@ def doubles(longs) -> np.ndarray:
 
 def to_bytes(seed: int, state: TwisterState) -> np.ndarray:
     """PyTorch's form of a state: uint8 of shape (5056,)."""
-    shown = np.zeros((), _LAYOUT)
+    shown = np.zeros((), STATE_LAYOUT)
     is_new = state.key is None
     Twister(seed, state)
     words = _engine.words
@@ -149,7 +149,7 @@ def to_bytes(seed: int, state: TwisterState) -> np.ndarray:
 
 def from_bytes(values: np.ndarray) -> tuple[int, TwisterState]:
     """The seed and the state of PyTorch's form. Raises RuntimeError for bytes that are no state."""
-    shown = np.frombuffer(values.tobytes(), _LAYOUT)[0]
+    shown = np.frombuffer(values.tobytes(), STATE_LAYOUT)[0]
     left, taken = int(shown["left"]), int(shown["taken"])
     is_new = left == 1 and taken == 0
     is_valid = shown["seeded"] == 1 and 0 < left <= WORDS and (is_new or taken + left == WORDS + 1)

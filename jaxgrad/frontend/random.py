@@ -19,6 +19,7 @@ from ..core.aval import meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.host_values import values_or_array
+from ..late import LateModule
 from ..tape import mode
 from ..tape.communicate import communicated
 from ..tape.sparse_tensor import implementation
@@ -50,6 +51,8 @@ from .generator import manual_seed as manual_seed
 from .generator import seed as seed
 from .generator import set_rng_state as set_rng_state
 from .request import order_in_memory
+
+rejection = LateModule("jaxgrad.frontend.rejection")  # it needs NumPy's random numbers
 
 
 class RandomOptions(FactoryOptions, total=False):
@@ -144,25 +147,40 @@ def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False)
         return _of_all(wrap(from_host(draw.fold(words))), like)
 
 
-def takes_turns(name, *parameters: Tensor) -> bool:
-    """Whether samples are made one after the other on the host, since their words depend on the
-    parameters. Raises `DrawsInTurn` in a trace of a function that can run uncompiled.
+def samples_in_turn(generator, name, parameters_of, *parameters: Tensor) -> Tensor | None:
+    """Samples that PyTorch's stream makes one after the other, float64; None where a key makes
+    them: of JAX's stream, in a `vmap`, for tensors without data and for those of several processes.
+
+    parameters_of: gives a sampler of frontend/rejection.py and its parameters for the values.
     """
-    if any(map(is_on_meta, parameters)) or (world.is_several() and any(map(_spans, parameters))):
-        return False
+    if generator.stream == "jax" or any(map(is_on_meta, parameters)):
+        return None
     scope = mode.scope.get()
-    if scope is not None and scope.randomness != "error":
-        return False  # in a `vmap`
-    are_known = all(map(is_concrete, parameters))
-    if scope is not None and not are_known:
-        scope.refuse_turns(name)
-    return are_known
+    is_mapped = scope is not None and scope.randomness != "error"
+    if is_mapped or (world.is_several() and any(map(_spans, parameters))):
+        return None
+    if all(map(is_concrete, parameters)):
+        sampler = parameters_of(*[_single_values(parameter, name) for parameter in parameters])
+        (result,) = generator.numbers(rejection.SamplesRequest(*sampler))
+        return wrap(from_values(result.array()))
+    if scope is None:
+        return None  # in a trace of JAX's own: a key raises there
+    with types_of_trace():
+        values = [single_of_half(held(parameter.detach())) for parameter in parameters]
+        return wrap(scope.samples_in_turn(generator, name, *parameters_of(*values)))
 
 
-def single_values(tensor: Tensor, name: str) -> np.ndarray:
-    """The values of a tensor, in single precision for half."""
-    values = np.asarray(values_or_array(concrete(tensor.detach(), name)))
+def from_values(array):
+    """An array of a tracer, or of NumPy's values."""
+    return array if isinstance(array, jax.core.Tracer) else from_host(array)
+
+
+def single_of_half(values):
     return values.astype(np.float32) if values.dtype.itemsize < 4 else values
+
+
+def _single_values(tensor: Tensor, name: str) -> np.ndarray:
+    return single_of_half(np.asarray(values_or_array(concrete(tensor.detach(), name))))
 
 
 def _copies(key, sizes):

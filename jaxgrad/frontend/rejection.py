@@ -15,8 +15,10 @@ import numpy as np
 from jax import lax
 
 from ..core import executor
+from .draw import namespace
 from .mersenne import Twister
 from .request import Ready
+from .traced_twister import TracedState, window
 
 CHUNK, WINDOW = 256, 1 << 13
 
@@ -223,28 +225,39 @@ def _binomial_of_much(draws, count, chance):
 # ---- programs and requests
 
 
-def _chunk(sample, words, normal, has_normal, count, *parameters):
-    """Samples for the first `count` of CHUNK parameters, as far as the words suffice: the samples,
-    how many there are, and the draws after them.
+def _samples(sample, draws, begin, end, samples, parameters):
+    """Overwrite the samples from `begin` to `end`, as far as the words suffice; gives them, the
+    number of the first one that is missing, and the draws after the others.
     """
 
     def goes_on(state):
         number, _, _, is_over = state
-        return (number < count) & ~is_over
+        return (number < end) & ~is_over
 
     def step(state):
         number, samples, draws, _ = state
         value, after = sample(draws, *[parameter[number] for parameter in parameters])
         is_over = after.is_over
-        kept = jax.tree.map(functools.partial(jnp.where, is_over), draws, after)
+        after = jax.tree.map(functools.partial(jnp.where, is_over), draws, after)
         samples = samples.at[number].set(jnp.where(is_over, samples[number], value))
-        return jnp.where(is_over, number, number + 1), samples, kept, is_over
+        return jnp.where(is_over, number, number + 1), samples, after, is_over
 
-    # beyond the end lies no word that is used
-    padded = jnp.concatenate([words, jnp.zeros(4, np.uint32)])
-    draws = Draws(padded, jnp.int32(0), normal, has_normal)
-    state = jnp.int32(0), jnp.zeros(CHUNK), draws, jnp.bool_(False)
+    state = begin, samples, draws, jnp.bool_(False)
     number, samples, draws, _ = lax.while_loop(goes_on, step, state)
+    return samples, number, draws
+
+
+def _draws(words, normal, has_normal) -> Draws:
+    # beyond the end lies no word that is used
+    return Draws(jnp.concatenate([words, jnp.zeros(4, np.uint32)]), np.int32(0), normal, has_normal)
+
+
+def _chunk(sample, words, normal, has_normal, count, *parameters):
+    """The samples for the first `count` of CHUNK parameters, as far as the words suffice."""
+    draws = _draws(words, normal, has_normal)
+    samples, number, draws = _samples(
+        sample, draws, np.int32(0), count, jnp.zeros(CHUNK), parameters
+    )
     return samples, number, draws.place, draws.normal, draws.has_normal
 
 
@@ -274,6 +287,32 @@ class SamplesRequest(NamedTuple):
         return [Ready(samples.reshape(self.parameters[0].shape))], state
 
 
+def traced_samples(sampler: str, state: TracedState, parameters):
+    """The samples in a program, float64, and the state after them; parameters: float64."""
+    shape, count = parameters[0].shape, parameters[0].size
+    parameters = [parameter.ravel() for parameter in parameters]
+
+    def goes_on(carried):
+        number, before, _, _ = carried
+        # a parameter that is NaN takes words without an end
+        return (number < count) & (number > before)
+
+    def step(carried):
+        number, _, samples, state = carried
+        following = window(state, WINDOW)
+        draws = _draws(following.words, state.normal, state.has_normal)
+        samples, after, draws = _samples(
+            SAMPLERS[sampler], draws, number, np.int32(count), samples, parameters
+        )
+        state = following.state_after(draws.place)
+        state = state._replace(normal=draws.normal, has_normal=draws.has_normal)
+        return after, number, samples, state
+
+    start = jnp.int32(0), jnp.int32(-1), jnp.full(count, np.nan), state
+    _, _, samples, state = lax.while_loop(goes_on, step, start)
+    return samples.reshape(shape), state
+
+
 def _some(sample, parameters, seed, state):
     """Samples for some of the parameters, the first ones, and the next state."""
     count = len(parameters[0])
@@ -294,26 +333,30 @@ def _some(sample, parameters, seed, state):
 SAMPLERS = {"poisson": _poisson, "gamma": _gamma, "binomial": _binomial}
 
 
-def poisson(rate: np.ndarray) -> SamplesRequest:
-    return SamplesRequest("poisson", (rate.astype(np.float64),))
+# ---- the parameters of the samplers
 
 
-def gamma(shape: np.ndarray) -> SamplesRequest:
-    increased = np.where(shape < 1, shape + shape.dtype.type(1), shape)
+def poisson(rate):
+    return "poisson", (rate.astype(np.float64),)
+
+
+def gamma(shape):
+    xp, one = namespace(shape), shape.dtype.type(1)
     # with PyTorch's constant, and rounded as there
-    increased = increased - np.float32(1 / 3)
+    increased = xp.where(shape < 1, shape + one, shape) - np.float32(1 / 3)
     with np.errstate(divide="ignore"):
-        inverse = shape.dtype.type(1) / shape
+        inverse = one / shape
     numbers = shape, increased, inverse
-    return SamplesRequest("gamma", tuple(number.astype(np.float64) for number in numbers))
+    return "gamma", tuple([number.astype(np.float64) for number in numbers])
 
 
-def gamma_of_double(shape: np.ndarray) -> SamplesRequest:
+def gamma_of_double(shape):
     return gamma(shape.astype(np.float64))
 
 
-def binomial(count: np.ndarray, chance: np.ndarray) -> SamplesRequest:
+def binomial(count, chance):
     """The number of successes or of failures, whichever is less probable."""
-    less = np.where(chance > 0.5, chance.dtype.type(1) - chance, chance)
-    numbers = np.broadcast_arrays(count, less, count * less)
-    return SamplesRequest("binomial", tuple(number.astype(np.float64) for number in numbers))
+    xp = namespace(count)
+    less = xp.where(chance > 0.5, chance.dtype.type(1) - chance, chance)
+    numbers = xp.broadcast_arrays(count, less, count * less)
+    return "binomial", tuple([number.astype(np.float64) for number in numbers])

@@ -2,6 +2,7 @@
 
 A request says what a draw is for. `take(seed, state)` makes the draw: it gives a list of results,
 whose `array()` are the numbers, and the next state. `structs` are shapes and dtypes of the results.
+`traced(twister)` makes the draw in a program, of a `TracedTwister`, and gives the arrays.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..late import LateModule
@@ -65,6 +67,10 @@ class KeyRequest(NamedTuple):
         words = np.array([*twister.longs(1), 0], np.uint64).view(np.uint32)
         return [Ready(words)], twister.state()
 
+    def traced(self, twister):
+        high, low = twister.words(2)
+        return [jnp.array([low, high, 0, 0], np.uint32)]
+
 
 class NumbersRequest(NamedTuple):
     """The numbers of a distribution, of PyTorch's stream.
@@ -91,12 +97,19 @@ class NumbersRequest(NamedTuple):
         )
         return [Drawn(self, (seed, state), lambda: self.arranged(numbers()))], twister.state()
 
+    def traced(self, twister):
+        numbers = self.distribution.of_torch(
+            twister, math.prod(self.shape), self.dtype, self.order is None, *self.parameters
+        )
+        return [self.arranged(numbers())]
+
     def arranged(self, numbers):
         """Numbers in the order of memory, in the shape of the target."""
         if self.order is None:
             return numbers.reshape(self.shape)
         rows = numbers.reshape([self.shape[axis] for axis in self.order])
-        return np.ascontiguousarray(rows.transpose(np.argsort(self.order)))
+        moved = rows.transpose(np.argsort(self.order))
+        return np.ascontiguousarray(moved) if isinstance(moved, np.ndarray) else moved
 
 
 class RunsRequest(NamedTuple):
@@ -122,6 +135,17 @@ class RunsRequest(NamedTuple):
             for array, result in zip(arrays, results, strict=True):
                 array[run] = result.array()
         return [*map(Ready, arrays)], state
+
+    def traced(self, twister):
+        kind = type(twister)
+
+        def of_a_run(state, _):
+            inner = kind(state)
+            arrays = [array for request in self.requests for array in request.traced(inner)]
+            return inner.state, arrays
+
+        twister.state, arrays = jax.lax.scan(of_a_run, twister.state, length=self.runs)
+        return arrays
 
 
 def order_in_memory(shape, strides) -> tuple | None:

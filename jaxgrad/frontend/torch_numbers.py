@@ -2,7 +2,8 @@
 
 Each function takes a `Twister`, a count of numbers, NumPy's dtype of the result, whether the target
 lies in memory without gaps and in order (`is_dense`), and the parameters of its distribution. It
-takes the words, and returns a function that computes the numbers, as an array of shape (count,).
+takes the words, and returns a function that computes the numbers, as an array of shape (count,): by
+NumPy, or in a program, with a `TracedTwister`, by JAX.
 
 They are PyTorch's to the bit where only integers, products and sums are computed. Where a logarithm
 or a trigonometric function is, NumPy may round the last bit otherwise.
@@ -13,14 +14,12 @@ from __future__ import annotations
 import functools
 import math
 
+import jax
 import numpy as np
 
 from ..core import dtypes
-from ..late import LateModule
+from .draw import complex_of, erf_inv, namespace
 from .mersenne import Twister, doubles, singles
-
-error_function = LateModule("jaxgrad.core.host.error_function")
-special = LateModule("scipy.special")
 
 # from so many numbers on, dense normal numbers are made in blocks of so many
 BLOCK = 16
@@ -45,7 +44,7 @@ def _of_parts(draw):
             return draw(twister, count, dtype, is_dense, *numbers)
         part = np.dtype(f"f{dtype.itemsize // 2}")
         parts = draw(twister, 2 * count, part, is_dense, *numbers)
-        return lambda: parts().view(dtype)
+        return lambda: complex_of(parts().reshape(-1, 2))
 
     return of_any
 
@@ -78,11 +77,10 @@ def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
 
 def _box_muller(unit) -> np.ndarray:
     """Normal numbers in blocks of 16: the first 8 uniform numbers of each give the radii."""
-    blocks = unit.reshape(-1, 2, BLOCK // 2)
-    number = unit.dtype.type
-    radius = np.sqrt(number(-2) * np.log(number(1) - blocks[:, 0]))
+    xp, blocks, number = namespace(unit), unit.reshape(-1, 2, BLOCK // 2), unit.dtype.type
+    radius = xp.sqrt(number(-2) * xp.log(number(1) - blocks[:, 0]))
     angle = number(2 * math.pi) * blocks[:, 1]
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel()
+    return xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], 1).ravel()
 
 
 def _scaled_blocks(unit, std, mean):
@@ -101,11 +99,11 @@ def _dense_normal(twister, count, dtype, std, mean):
     last = _unit(twister, BLOCK, dtype) if rest else None
 
     def numbers():
-        values = np.empty(count, dtype)
-        values[:whole] = _scaled_blocks(unit(), std, mean)
+        values = _scaled_blocks(unit(), std, mean)
         if last is not None:
-            values[-BLOCK:] = _scaled_blocks(last(), std, mean)
-        return values
+            parts = [values[: count - BLOCK], _scaled_blocks(last(), std, mean)]
+            values = namespace(values).concatenate(parts)
+        return values.astype(dtype, copy=False)
 
     return numbers
 
@@ -115,7 +113,7 @@ def normal(twister, count, dtype, is_dense, std=1.0, mean=0.0):
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
         parts = normal(twister, 2 * count, part, is_dense, std * math.sqrt(0.5))
-        return lambda: parts().view(dtype) + dtype.type(mean) if mean else parts().view(dtype)
+        return lambda: complex_of(parts().reshape(-1, 2)) + dtype.type(mean)
     if is_dense and count >= BLOCK:
         return _dense_normal(twister, count, dtype, std, mean)
     values = twister.normals(count)
@@ -124,7 +122,7 @@ def normal(twister, count, dtype, is_dense, std=1.0, mean=0.0):
 
 def log_normal(twister, count, dtype, is_dense, mean, std):
     values = twister.normals(count)
-    return lambda: np.exp(values * std + mean).astype(dtype)
+    return lambda: namespace(values).exp(values * std + mean).astype(dtype)
 
 
 def _of_doubles(formula):
@@ -143,9 +141,22 @@ def _of_doubles(formula):
 
 
 kept = _of_doubles(lambda unit, probability: unit < probability)
-cauchy = _of_doubles(lambda unit, median, sigma: median + sigma * np.tan(np.pi * (unit - 0.5)))
-exponential = _of_doubles(lambda unit, rate: -1.0 / rate * np.log1p(-unit))
-geometric = _of_doubles(lambda unit, log_of_failure: np.ceil(np.log(unit) / log_of_failure))
+
+
+@_of_doubles
+def cauchy(unit, median, sigma):
+    return median + sigma * namespace(unit).tan(np.pi * (unit - 0.5))
+
+
+@_of_doubles
+def exponential(unit, rate):
+    return -1.0 / rate * namespace(unit).log1p(-unit)
+
+
+@_of_doubles
+def geometric(unit, log_of_failure):
+    xp = namespace(unit)
+    return xp.ceil(xp.log(unit) / log_of_failure)
 
 
 def integers(twister, count, dtype, is_dense, low, high):
@@ -188,26 +199,45 @@ def truncated_normal(twister, count, dtype, is_dense, low, high, scale, mean, le
     unit = uniform(twister, count, dtype, is_dense, low, high)
 
     def numbers():
-        values = error_function.erf_inv(unit()) if dtype == np.float32 else special.erfinv(unit())
-        values = values * dtype.type(scale) + dtype.type(mean)
-        return np.clip(values, least, greatest).astype(dtype, copy=False)
+        values = unit()
+        values = erf_inv(values) * values.dtype.type(scale) + values.dtype.type(mean)
+        return namespace(values).clip(values, least, greatest).astype(dtype, copy=False)
 
     return numbers
 
 
 def orders(twister, count, dtype, is_dense, length):
     """The integers from 0 to `length` - 1 in random order, again and again."""
-    rows = [_order(twister, length) for _ in range(count // length if length else 0)]
-    return lambda: np.concatenate([np.empty(0, np.int64), *rows]).astype(dtype)
+    drawn = [_swaps(twister, length) for _ in range(count // length if length else 0)]
+    empty = np.empty(0, dtype)
+
+    def numbers():
+        rows = [_order(places, length).astype(dtype) for places in drawn]
+        return namespace(rows[0]).concatenate([empty, *rows]) if rows else empty
+
+    return numbers
 
 
-def _order(twister: Twister, count: int) -> np.ndarray:
-    """Source: Durstenfeld, "Algorithm 235: random permutation", 1964."""
+def _swaps(twister, count: int):
+    """With which place each of the first places is swapped, one after the other. Source:
+    Durstenfeld, "Algorithm 235: random permutation", 1964.
+    """
     draws = max(count - 1, 0)
     spans = np.arange(count, 1, -1, dtype=np.uint64)
     drawn = twister.longs(draws) if count >= _MANY else twister.words(draws)
-    places = np.arange(draws) + (drawn % spans).astype(np.int64)
+    return np.arange(draws) + (drawn.astype(np.uint64) % spans).astype(np.int64)
+
+
+def _order(swaps, count: int):
+    if not isinstance(swaps, np.ndarray):
+
+        def swap(place, numbers):
+            other = swaps[place]
+            first, second = numbers[place], numbers[other]
+            return numbers.at[place].set(second).at[other].set(first)
+
+        return jax.lax.fori_loop(0, max(count - 1, 0), swap, jax.numpy.arange(count))
     numbers = list(range(count))
-    for place, other in enumerate(places.tolist()):
+    for place, other in enumerate(swaps.tolist()):
         numbers[place], numbers[other] = numbers[other], numbers[place]
     return np.array(numbers, np.int64)

@@ -26,10 +26,8 @@ from ..frontend.random import (
     new_key,
     random_tensor,
     refuse_long,
-    single_values,
-    takes_turns,
+    samples_in_turn,
 )
-from ..frontend.tensor_data import from_numpy
 from ..late import LateModule
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete, may_require_grad
@@ -77,16 +75,15 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tenso
     return ops._bernoulli(input, _uniform(input.shape, input, generator, is_double))
 
 
-def _source(generator, name, request_of, *parameters):
+def _source(generator, name, parameters_of, *parameters):
     """What an operator of rules/random.py draws from: samples of PyTorch's stream for these
-    parameters, or a key. request_of: gives the request of samples for their values.
+    parameters, or a key. parameters_of: gives the sampler and its parameters for their values.
     """
     check_draw(*parameters)
     generator = generator_of(name, {"generator": generator})
-    if generator.stream == "torch" and takes_turns(name, *parameters):
-        values = [single_values(parameter, name) for parameter in parameters]
-        (result,) = generator.numbers(request_of(*values))
-        return from_numpy(result.array())
+    samples = samples_in_turn(generator, name, parameters_of, *parameters)
+    if samples is not None:
+        return samples
     return new_key(generator, name, parameters[0], at_once=True)
 
 
