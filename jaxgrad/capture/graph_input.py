@@ -163,7 +163,7 @@ class RunningInput(RandomInput):
 
 
 class StateChange(RandomInput):
-    """A seed or a state that the function gives to a generator of PyTorch's stream: an input without
+    """A seed or a state that the function gives to a generator of PyTorch's stream, an input without
     elements. source: a seed, a symbolic one, the `StateInput` whose state it is, or None for a
     change that was put back.
     """

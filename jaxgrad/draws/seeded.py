@@ -3,9 +3,10 @@
 Each call of a program makes the draws of PyTorch's stream before it runs, and the changes of state
 in their order with them, as inputs (capture/graph_input.py).
 
-A generator of JAX's stream is a seed and a count of draws. While a function is traced, both are values of the
-trace: the state that the generator has at the start of each call, or the state that the function
-has set. Each call leaves the generator in the state at the end of the function.
+A generator of JAX's stream is a seed and a count of draws. While a function is traced, both are
+values of the trace: the state that the generator has at the start of each call, or the state that
+the function has set. Each call leaves the generator in the state at the end of the function. So it
+is with PyTorch's stream after a draw of which only the program knows how many words it takes.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import numpy as np
 from jax import lax
 
 from ..core import executor
-from .draw import namespace
 from .mersenne import Twister
+from .number_arrays import namespace
 from .request import Ready
 from .traced_twister import TracedState, window
 

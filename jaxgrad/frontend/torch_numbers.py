@@ -18,8 +18,8 @@ import jax
 import numpy as np
 
 from ..core import dtypes
-from .draw import complex_of, erf_inv, namespace
 from .mersenne import Twister, doubles, singles
+from .number_arrays import complex_of, erf_inv, namespace
 
 # from so many numbers on, dense normal numbers are made in blocks of so many
 BLOCK = 16

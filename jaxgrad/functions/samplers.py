@@ -9,16 +9,24 @@ import numpy as np
 
 from ..frontend import draw
 from ..frontend.draw import Distribution
+from ..frontend.number_arrays import (
+    at_least_single,
+    complex_of,
+    erf_inv,
+    namespace,
+    real,
+    separately,
+)
 
 
 def _unit(dtype):
     """Single precision for half precision, double for integers."""
-    return np.dtype(np.float64) if dtype.kind in "iub" else draw.at_least_single(dtype)
+    return np.dtype(np.float64) if dtype.kind in "iub" else at_least_single(dtype)
 
 
 def _uniforms(unit, dtype, low, high):
     if dtype.kind == "c":
-        return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
+        return complex_of(_uniforms(unit, real(dtype), low, high))
     unit *= high - low
     unit += low
     numbers = unit.astype(dtype, copy=False)
@@ -34,10 +42,10 @@ def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
     """By inversion of the distribution function, in single precision whatever the dtype; low, high:
     the values of the error function at the bounds.
     """
-    xp, separately = draw.namespace(unit), draw.separately
+    xp = namespace(unit)
     scale, mean = (xp.asarray(number, unit.dtype) for number in (scale, mean))
     # rounded as by one operator after the other
-    numbers = separately(draw.erf_inv(separately(_uniforms(unit, unit.dtype, low, high))))
+    numbers = separately(erf_inv(separately(_uniforms(unit, unit.dtype, low, high))))
     numbers *= scale
     numbers = separately(numbers)
     numbers += mean
@@ -45,12 +53,12 @@ def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
 
 
 def _cauchy(unit, dtype, median, sigma):
-    return (median + sigma * draw.namespace(unit).tan(math.pi * (unit - 0.5))).astype(dtype)
+    return (median + sigma * namespace(unit).tan(math.pi * (unit - 0.5))).astype(dtype)
 
 
 def _positive_exponential(unit):
     # no number is 0
-    xp = draw.namespace(unit)
+    xp = namespace(unit)
     return -xp.log1p(-xp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
 
 
@@ -59,20 +67,20 @@ def _exponential(unit, dtype, rate):
 
 
 def _geometric(unit, dtype, log_of_failure):
-    xp = draw.namespace(unit)
+    xp = namespace(unit)
     return xp.maximum(xp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
 
 
 def _log_normal(unit, dtype, mean, std):
     exponent = mean + std * draw.normal.value(unit, unit.dtype)
-    return draw.namespace(unit).exp(exponent).astype(dtype)
+    return namespace(unit).exp(exponent).astype(dtype)
 
 
 UNIFORM = Distribution(_uniforms, _unit, "uniform")
 CAUCHY = Distribution(_cauchy, _unit, "cauchy")
 EXPONENTIAL = Distribution(_exponential, _unit, "exponential")
 GEOMETRIC = Distribution(_geometric, _unit, "geometric")
-LOG_NORMAL = Distribution(_log_normal, draw.at_least_single, "log_normal")
+LOG_NORMAL = Distribution(_log_normal, at_least_single, "log_normal")
 TRUNCATED_NORMAL = Distribution(
     _truncated_normals, lambda _: np.dtype(np.float32), "truncated_normal"
 )

@@ -410,6 +410,7 @@ NO_SETTINGS = {
     "core.spread": {"compares_calls"},
     "core.world": {"current", "group"},
     "distributed.debug_level": {"_level"},
+    "frontend.generator": {"_chosen"},  # draws guard on the stream
     "frontend.threefry": {"_drawn_by_numpy"},
     "fx._patching": {"CURRENT_PATCHER"},
     "fx._symbolic_trace": {"_is_fx_tracing_flag"},
