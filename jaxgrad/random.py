@@ -1,6 +1,7 @@
 """Random numbers: the default generator, its seed and its state, as torch.random."""
 
 from .frontend.generator import fork_rng as fork_rng
+from .frontend.generator import use as use
 from .frontend.random import default_generator as default_generator
 from .frontend.random import get_rng_state as get_rng_state
 from .frontend.random import initial_seed as initial_seed
