@@ -23,6 +23,7 @@ from jax.extend.core import set_current_trace
 import jaxgrad
 from jaxgrad.core import deferred
 from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
+from jaxgrad.frontend import generator
 from jaxgrad.frontend.printing import arrays as printing
 from jaxgrad.multiprocessing import _contexts
 
@@ -116,6 +117,25 @@ def same_state_of_process():
     for name in changed:
         STATE[name][1](before[name])
     assert not changed
+
+
+def with_stream(stream):
+    before = generator._chosen
+    jaxgrad.random.use(stream)
+    yield stream
+    jaxgrad.random.use(before)
+
+
+@pytest.fixture
+def jax_stream():
+    """Random numbers are those of JAX's keys."""
+    yield from with_stream("jax")
+
+
+@pytest.fixture(params=["torch", "jax"])
+def stream(request):
+    """Random numbers are those of one stream, and of the other one."""
+    yield from with_stream(request.param)
 
 
 @pytest.fixture

@@ -104,10 +104,7 @@ class Twister:
 
     def longs(self, count: int) -> np.ndarray:
         """Numbers of 64 bits, of two words each; the first is the high one."""
-        pairs = self.words(2 * count)
-        if np.little_endian:
-            pairs = pairs.reshape(count, 2)[:, ::-1].ravel()
-        return pairs.view(np.uint64)
+        return longs(self.words(2 * count))
 
     def normals(self, count: int) -> np.ndarray:
         """Standard normal numbers in double precision, one by one in pairs of Box and Muller."""
@@ -115,7 +112,7 @@ class Twister:
         missing = count - len(kept)
         if kept:
             self.normal = None
-        unit = doubles(self.longs(missing + missing % 2)).reshape(-1, 2)
+        unit = doubles(self.words(2 * (missing + missing % 2))).reshape(-1, 2)
         radius, angle = np.sqrt(-2 * np.log1p(-unit[:, 1])), 2 * np.pi * unit[:, 0]
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel()
         if missing % 2:
@@ -123,14 +120,28 @@ class Twister:
         return np.concatenate([kept, pairs]) if kept else pairs
 
 
-def singles(words) -> np.ndarray:
+def longs(words):
+    """Numbers of 64 bits, of two words each; the first is the high one. words: an array of NumPy or
+    of JAX, as for the functions below.
+    """
+    pairs = words.reshape(-1, 2)
+    if isinstance(words, np.ndarray) and np.little_endian:
+        return pairs[:, ::-1].ravel().view(np.uint64)
+    pairs = pairs.astype(np.uint64)
+    return pairs[:, 0] << 32 | pairs[:, 1]
+
+
+def singles(words):
     """Uniform numbers in [0, 1) of 24 bits, float32."""
-    return (words & np.uint32(2**24 - 1)).astype(np.float32) * np.float32(2**-24)
+    # processors convert integers with a sign faster
+    bits = (words & np.uint32(2**24 - 1)).view(np.int32)
+    return bits.astype(np.float32) * np.float32(2**-24)
 
 
-def doubles(longs) -> np.ndarray:
-    """Uniform numbers in [0, 1) of 53 bits, float64."""
-    return (longs & np.uint64(2**53 - 1)).astype(np.float64) * 2.0**-53
+def doubles(words):
+    """Uniform numbers in [0, 1) of 53 bits, of two words each, float64."""
+    bits = (longs(words) & np.uint64(2**53 - 1)).view(np.int64)
+    return bits.astype(np.float64) * 2.0**-53
 
 
 def to_bytes(seed: int, state: TwisterState) -> np.ndarray:

@@ -13,26 +13,51 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from ..core import dtypes
-from .mersenne import Twister, doubles, singles
+from .mersenne import doubles, singles
 from .number_arrays import complex_of, erf_inv, namespace
 
 # from so many numbers on, dense normal numbers are made in blocks of so many
 BLOCK = 16
 
+# how many numbers NumPy makes at once, to stay in the cache
+_AT_ONCE = 1 << 15
+
 # from this width on, an integer is made of two words; from this count on, those of a permutation
 _WIDE, _MANY = 1 << 28, (2**32 - 1) // 20
 
+# up to so many, the numbers of a permutation are swapped one by one
+_FEW = 1 << 10
 
-def _unit(twister: Twister, count: int, dtype):
-    """Uniform numbers in [0, 1), later: float64 for itself, float32 for the other dtypes."""
-    if dtype == np.float64:
-        return functools.partial(doubles, twister.longs(count))
-    return functools.partial(singles, twister.words(count))
+
+class _Unit(NamedTuple):
+    """Uniform numbers in [0, 1): of how many words each is made, and how."""
+
+    words: int
+    numbers: Callable
+
+
+def _unit(dtype) -> _Unit:
+    """float64 for itself, float32 for the other dtypes."""
+    return _Unit(2, doubles) if dtype == np.float64 else _Unit(1, singles)
+
+
+def _in_pieces(formula, words, count: int, dtype):
+    """The numbers that a formula makes of words, as many of each."""
+    if not isinstance(words, np.ndarray):
+        return formula(words).astype(dtype)
+    values, width = np.empty(count, dtype), len(words) // max(count, 1)
+    with np.errstate(all="ignore"):
+        for begin in range(0, count, _AT_ONCE):
+            end = begin + _AT_ONCE
+            values[begin:end] = formula(words[begin * width : end * width])
+    return values
 
 
 def _of_parts(draw):
@@ -67,12 +92,24 @@ def fused(a, b, c):
 @_of_parts
 def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
     """Uniform numbers in [low, high)."""
-    unit = _unit(twister, count, dtype)
-    if (low, high) == (0, 1):
-        return lambda: unit().astype(dtype, copy=False)
+    unit = _unit(dtype)
+    words = twister.words(unit.words * count)
     # the bounds are rounded to the dtype, and computed with in single precision at least
-    bounds = np.array([low, high]).astype(dtype).astype(np.result_type(dtype, np.float32))
-    return lambda: fused(unit(), bounds[1] - bounds[0], bounds[0]).astype(dtype, copy=False)
+    low, high = np.array([low, high]).astype(dtype)
+    wide = np.result_type(dtype, np.float32)
+    start, width = low.astype(wide), high.astype(wide) - low.astype(wide)
+
+    def formula(words):
+        numbers = unit.numbers(words)
+        if (low, high) != (0, 1):
+            numbers = fused(numbers, width, start)
+        elif numbers.dtype == dtype:
+            return numbers
+        numbers = numbers.astype(dtype)
+        # what is rounded to the end becomes the start
+        return namespace(numbers).where(numbers == high, low, numbers)
+
+    return lambda: _in_pieces(formula, words, count, dtype)
 
 
 def _box_muller(unit) -> np.ndarray:
@@ -97,18 +134,21 @@ def _scaled_blocks(unit, std, mean):
 
 def _dense_normal(twister, count, dtype, std, mean):
     """The last block of a count that is no multiple of 16 replaces the last 16 numbers."""
-    whole, rest = count - count % BLOCK, count % BLOCK
-    unit = _unit(twister, whole, dtype)
+    whole, rest, unit = count - count % BLOCK, count % BLOCK, _unit(dtype)
+    words = twister.words(unit.words * whole)
     if rest and dtype.itemsize >= 4:
-        _unit(twister, rest, dtype)  # which nobody reads
-    last = _unit(twister, BLOCK, dtype) if rest else None
+        twister.words(unit.words * rest)  # which nobody reads
+    last = twister.words(unit.words * BLOCK) if rest else None
+
+    def formula(words):
+        return _scaled_blocks(unit.numbers(words), std, mean)
 
     def numbers():
-        values = _scaled_blocks(unit(), std, mean)
-        if last is not None:
-            parts = [values[: count - BLOCK], _scaled_blocks(last(), std, mean)]
-            values = namespace(values).concatenate(parts)
-        return values.astype(dtype, copy=False)
+        values = _in_pieces(formula, words, whole, dtype)
+        if last is None:
+            return values
+        parts = [values[: count - BLOCK], formula(last).astype(dtype)]
+        return namespace(values).concatenate(parts)
 
     return numbers
 
@@ -134,28 +174,26 @@ def _of_doubles(formula):
     """A distribution whose numbers are made of uniform ones in double precision, one of each."""
 
     def draw(twister, count, dtype, is_dense, *numbers):
-        longs = twister.longs(count)
-
-        def values():
-            with np.errstate(all="ignore"):
-                return formula(doubles(longs), *numbers).astype(dtype)
-
-        return values
+        words = twister.words(2 * count)
+        return lambda: _in_pieces(
+            lambda words: formula(doubles(words), *numbers), words, count, dtype
+        )
 
     return draw
 
 
 def kept(twister, count, dtype, is_dense, probability):
-    """Whether uniform numbers in double precision are below a probability."""
+    """Which uniform numbers in double precision are less than a probability."""
     words = twister.words(2 * count)
-    end = math.ceil(probability * 2.0**53)  # of the 53 bits, exactly
-    high_end, low_end = np.uint32(end >> 32), np.uint32(end % 2**32)
+    # as integers of 53 bits: by their high 21 bits, and where these are equal by the other ones
+    bound = math.ceil(probability * 2**53)
+    high, low = np.uint32(bound >> 32), np.uint32(bound % 2**32)
 
-    def values():
-        high, low = words[::2] & np.uint32(2**21 - 1), words[1::2]
-        return ((high < high_end) | ((high == high_end) & (low < low_end))).astype(dtype)
+    def formula(words):
+        highs = words[::2] & np.uint32(2**21 - 1)
+        return (highs < high) | ((highs == high) & (words[1::2] < low))
 
-    return values
+    return lambda: _in_pieces(formula, words, count, dtype)
 
 
 @_of_doubles
@@ -252,7 +290,29 @@ def _order(swaps, count: int):
             return numbers.at[place].set(second).at[other].set(first)
 
         return jax.lax.fori_loop(0, max(count - 1, 0), swap, jax.numpy.arange(count))
+    if count > _FEW:
+        return _swapped(np.append(swaps, count - 1))
     numbers = list(range(count))
     for place, other in enumerate(swaps.tolist()):
         numbers[place], numbers[other] = numbers[other], numbers[place]
     return np.array(numbers, np.int64)
+
+
+def _swapped(others) -> np.ndarray:
+    """The numbers 0, 1, ... after each place, one after the other, has swapped its number with that
+    of another place, which does not lie before it.
+    """
+    count = len(others)
+    steps = np.arange(count)
+    # a place has its number from the last earlier place that swapped with it, and that one before
+    origins, is_moved = steps.copy(), others != steps
+    origins[others[is_moved]] = steps[is_moved]
+    while not np.array_equal(earlier := origins[origins], origins):
+        origins = earlier
+    # a place takes what the last earlier one that swapped with the same place has left there
+    places, numbers = np.divmod(np.sort(others * count + steps), count)
+    is_again = places[1:] == places[:-1]
+    results = np.empty(count, np.int64)
+    results[numbers[0]] = places[0]
+    results[numbers[1:]] = np.where(is_again, origins[numbers[:-1]], places[1:])
+    return results

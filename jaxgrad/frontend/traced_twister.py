@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .mersenne import STATE_LAYOUT, WORDS, Twister, TwisterState, doubles
+from .mersenne import STATE_LAYOUT, WORDS, Twister, TwisterState, doubles, longs
 
 # the length of a state as one array: words, how many were taken, a normal number, whether there is
 # one, and the seed
@@ -157,8 +157,7 @@ class TracedTwister:
         return following.words
 
     def longs(self, count: int):
-        pairs = self.words(2 * count).reshape(count, 2).astype(np.uint64)
-        return pairs[:, 0] << 32 | pairs[:, 1]
+        return longs(self.words(2 * count))
 
     def normals(self, count: int):
         if not count:
@@ -167,8 +166,7 @@ class TracedTwister:
         # as many pairs as without a number kept back, or one less
         pairs = -(-count // 2)
         following = window(before, 4 * pairs)
-        longs = following.words.reshape(-1, 2).astype(np.uint64)
-        unit = doubles(longs[:, 0] << 32 | longs[:, 1]).reshape(-1, 2)
+        unit = doubles(following.words).reshape(-1, 2)
         radius, angle = jnp.sqrt(-2 * jnp.log1p(-unit[:, 1])), 2 * np.pi * unit[:, 0]
         numbers = jnp.stack([radius * jnp.cos(angle), radius * jnp.sin(angle)], 1).ravel()
         numbers = jnp.concatenate([before.normal[None], numbers])

@@ -1,5 +1,5 @@
-"""Draws outside of traces are those of `jax.random`, whatever makes them, and few programs make all
-shapes.
+"""Draws of the stream "jax" outside of traces are those of `jax.random`, whatever makes them, and
+few programs make all shapes.
 """
 
 import math
@@ -25,6 +25,9 @@ COMPLEX = ["complex64", "complex128"]
 SHAPES = [(), (0,), (1,), (3, 5, 7), (1024,), (1025,), (2, 0), (256, 256), (65537,), (300, 450)]
 
 
+pytestmark = pytest.mark.usefixtures("jax_stream")
+
+
 @pytest.fixture(autouse=True)
 def wide_types():
     with jax.enable_x64(True):
@@ -41,7 +44,7 @@ def key_of(draw: int):
 def drawn(function, *args, before=0, **options):
     """What a function draws, as a NumPy array; `before` draws were taken."""
     generator = jaxgrad.Generator().manual_seed(SEED)
-    generator.draws = before
+    generator.snapshot = SEED, before
     return array_of(function(*args, generator=generator, **options))
 
 
