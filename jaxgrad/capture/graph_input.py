@@ -164,8 +164,8 @@ class RunningInput(RandomInput):
 
 class StateChange(RandomInput):
     """A seed or a state that the function gives to a generator of PyTorch's stream: an input
-    without elements. source: a seed, a symbolic one, the `StateInput` whose state it is, or None for a
-    change that was put back.
+    without elements. source: a seed, a symbolic one, the `StateInput` whose state it is, or None
+    for a change that was put back.
     """
 
     def __init__(self, generator, key, source):

@@ -64,8 +64,8 @@ class KeyRequest(NamedTuple):
         if type(state) is int:
             return [Ready(np.array([seed, state], np.uint64).view(np.uint32))], state + self.count
         twister = mersenne.Twister(seed, state)
-        words = np.array([*twister.longs(1), 0], np.uint64).view(np.uint32)
-        return [Ready(words)], twister.state()
+        high, low = twister.words(2)
+        return [Ready(np.array([low, high, 0, 0], np.uint32))], twister.state()
 
     def traced(self, twister):
         high, low = twister.words(2)
