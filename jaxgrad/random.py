@@ -10,4 +10,14 @@ from .frontend.random import seed as seed
 from .frontend.random import set_rng_state as set_rng_state
 from .names.missing import missing_in
 
+
+def thread_safe_generator() -> None:
+    """Return None: the workers of a DataLoader are processes, and draw from the default generator.
+
+    >>> generator = jaxgrad.random.thread_safe_generator()
+    >>> jaxgrad.rand(2, generator=generator).shape
+    torch.Size([2])
+    """
+
+
 __getattr__ = missing_in(__name__)

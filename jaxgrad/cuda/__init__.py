@@ -21,8 +21,6 @@ from ..core.device import as_device, devices_of, jax_device, wait_for
 from ..core.device import device as Device
 from ..frontend.legacy_types import types_on
 from ..frontend.random import initial_seed as initial_seed
-from ..frontend.random import manual_seed as manual_seed
-from ..frontend.random import seed as seed
 from ..frontend.stream import Event as _Event
 from ..frontend.stream import Stream as _Stream
 from ..names.not_provided import names_of
@@ -31,8 +29,6 @@ from . import amp as amp
 from . import nvtx as nvtx
 
 globals().update(types_on("cuda", "torch.cuda"))
-
-manual_seed_all, seed_all = manual_seed, seed
 
 # what XLA raises where memory is short, and for all else that fails while a program runs
 OutOfMemoryError = AcceleratorError = jax.errors.JaxRuntimeError
@@ -46,6 +42,31 @@ def is_available() -> bool:
     2.0
     """
     return device_count() > 0
+
+
+def manual_seed(seed: int) -> None:
+    """Set the seed of the default generator, which serves all devices, where there is a GPU.
+    Without one nothing is done: the numbers of the CPU do not depend on it.
+
+    >>> _ = jaxgrad.manual_seed(3)
+    >>> jaxgrad.cuda.manual_seed(4)
+    >>> jaxgrad.initial_seed() == (4 if jaxgrad.cuda.is_available() else 3)
+    True
+    """
+    if is_available():
+        random.manual_seed(seed)
+
+
+def seed() -> None:
+    """Set a seed that the operating system draws; see `manual_seed`.
+
+    >>> jaxgrad.cuda.seed()
+    """
+    if is_available():
+        random.seed()
+
+
+manual_seed_all, seed_all = manual_seed, seed
 
 
 def device_count() -> int:

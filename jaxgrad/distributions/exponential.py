@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..core import dtypes
 from ..frontend.factories import empty, zeros_like
 from ..frontend.tensor_data import as_tensor
 from ..names.missing import missing_in
@@ -23,6 +24,15 @@ def exponential_quantile(probability, like: Tensor) -> Tensor:
     if not isinstance(probability, Tensor):
         probability = as_tensor(probability, **_options_of(like))
     return -(-probability).log1p()
+
+
+def minus_log_uniform(shape, like: Tensor, end: float = 1.0) -> Tensor:
+    """`-log(u)` for uniform numbers u from the smallest normal number to `end`, which makes an
+    exponential distribution of rate 1, as PyTorch's samplers draw it.
+    """
+    options = _options_of(like)
+    unit = empty(shape, **options).uniform_(dtypes.finfo(options["dtype"]).tiny, end)
+    return -unit.log()
 
 
 @fused

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from .. import ops
+from ..frontend.random import rand
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import bound, fused, where_defined
 from ._special import expm1_quotient, log1p_quotient
 from .distribution import Distribution
-from .exponential import exponential_quantile, standard_exponential
-from .utils import broadcast_all
+from .exponential import exponential_quantile
+from .utils import _options_of, broadcast_all
 
 
 def _log_survival(value, loc, scale, concentration):
@@ -115,8 +116,8 @@ class GeneralizedPareto(Distribution):
         return self.loc
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = standard_exponential(self._extended_shape(sample_shape), self.loc)
-        return _generalized_pareto_sample(noise, *self._parameters)
+        unit = rand(self._extended_shape(sample_shape), **_options_of(self.loc))
+        return self.icdf(unit)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of a greater value.

@@ -12,7 +12,7 @@ from ._formulas import fused, times_log, xlog1py
 from ._probabilities import BINARY, ProbsOrLogits
 from .bernoulli import bernoulli_entropy
 from .distribution import Distribution
-from .exponential import standard_exponential
+from .exponential import minus_log_uniform
 
 
 @fused
@@ -69,7 +69,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
     def sample(self, sample_shape=()) -> Tensor:
         with no_grad():
-            noise = standard_exponential(self._extended_shape(sample_shape), self._param)
+            noise = minus_log_uniform(self._extended_shape(sample_shape), self._param)
             if self._parameter_name == "probs":
                 return (noise / -(-self.probs).log1p()).floor()
             return (noise / -ops.log_sigmoid(-self.logits)).floor()

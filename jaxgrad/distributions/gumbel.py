@@ -11,7 +11,7 @@ from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import bound, fused
-from .exponential import standard_exponential
+from .exponential import minus_log_uniform
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
@@ -87,7 +87,8 @@ class Gumbel(DirectDistribution):
         return self.stddev.square()
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = standard_exponential(self._extended_shape(sample_shape), self.loc)
+        end = 1 - dtypes.finfo(self.loc.dtype).eps
+        noise = minus_log_uniform(self._extended_shape(sample_shape), self.loc, end)
         return _gumbel_sample(noise, self.loc, self.scale)
 
     log_prob = bound(gumbel_log_prob)

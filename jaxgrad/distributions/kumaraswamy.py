@@ -11,7 +11,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy
 from ._special import log_beta
-from .exponential import exponential_quantile, standard_exponential
+from .exponential import exponential_quantile, minus_log_uniform
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
@@ -125,7 +125,7 @@ class Kumaraswamy(DirectDistribution):
         return _variance(self.concentration1, self.concentration0)
 
     def rsample(self, sample_shape=()) -> Tensor:
-        noise = standard_exponential(self._extended_shape(sample_shape), self.concentration1)
+        noise = minus_log_uniform(self._extended_shape(sample_shape), self.concentration1)
         return _kumaraswamy_sample(noise, self.concentration1, self.concentration0)
 
     def log_prob(self, value) -> Tensor:

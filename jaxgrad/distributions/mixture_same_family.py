@@ -100,12 +100,12 @@ class MixtureSameFamily(Distribution):
     def sample(self, sample_shape=()) -> Tensor:
         sample_shape = Size(sample_shape)
         with no_grad():
-            values = self._component_distribution.sample(sample_shape)
             dim = len(sample_shape) + len(self._batch_shape)
             weights = self._mixture_distribution.expand(self._batch_shape)
             chosen = weights.sample(sample_shape).reshape(
                 sample_shape + self._batch_shape + (1,) * (1 + len(self._event_shape))
             )
+            values = self._component_distribution.sample(sample_shape)
             shape = sample_shape + self._batch_shape + (1,) + self._event_shape
             return ops.gather(values, dim, chosen.expand(shape)).squeeze(dim)
 

@@ -11,7 +11,8 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend.jax_interop import own_operator
-from ..frontend.random import new_key
+from ..frontend.random import default_generator, new_key, samples_in_turn
+from ..late import LateModule
 from ..names.missing import missing_in
 from ..rules.gamma import polynomial
 from ..tape.tensor import Tensor
@@ -19,6 +20,8 @@ from . import constraints
 from ._formulas import bound, fused
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
+
+rejection = LateModule("jaxgrad.frontend.rejection")  # it needs NumPy's random numbers
 
 ALGORITHM = "threefry2x32"
 
@@ -117,9 +120,21 @@ class VonMises(Distribution):
     def sample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            key = new_key(None, "VonMises.sample", self.concentration)
-            angles = _angles(self.concentration, key, tuple(shape))
-            return (angles + self.loc + math.pi) % (2 * math.pi) - math.pi
+            return self._around_loc(self._around_zero(tuple(shape)))
+
+    def _around_zero(self, shape) -> Tensor:
+        kappa = self.concentration.expand(shape)
+        name, sampler = "VonMises.sample", rejection.von_mises
+        angles = samples_in_turn(default_generator, name, sampler, kappa)
+        if angles is not None:
+            return angles
+        key = new_key(None, name, self.concentration)
+        return _angles(self.concentration, key, shape)
+
+    def _around_loc(self, angles) -> Tensor:
+        """Angles from -pi to pi around the mean direction, given those around 0."""
+        turned = (angles + math.pi + self.loc.to(angles.dtype)) % (2 * math.pi) - math.pi
+        return turned.to(self.loc.dtype)
 
     log_prob = bound(von_mises_log_prob)
 

@@ -9,10 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
+from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
-from ..frontend.factories import arange, full
+from ..frontend.factories import arange, full, zeros
 from ..frontend.jax_interop import own_operator
-from ..frontend.random import new_key
+from ..frontend.random import default_generator, follows_torch, new_key, randn
+from ..functions.creation import tril_indices
+from ..functions.random import _standard_gamma
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 from . import constraints
@@ -200,14 +203,64 @@ class Wishart(ExponentialFamily, OfMatrix):
         >>> jaxgrad.distributions.Wishart(3.0, jaxgrad.eye(2)).rsample((4,)).shape
         torch.Size([4, 2, 2])
         """
-        shape = tuple(sample_shape) + tuple(self._batch_shape)
         tries = _TRIES if max_try_correction is None else max_try_correction
+        if not self._follows_torch:
+            return self._of_key(sample_shape, tries)
+        # PyTorch draws matrices that are regular again, once
+        first = self._bartlett_sampling(sample_shape)
+        is_wanted = self._is_regular(first)
+        if not is_concrete(is_wanted):
+            last = self._bartlett_sampling(sample_shape)
+            is_kept = ~self._is_regular(last) & is_wanted
+            return ops.where(self._over_batch(is_kept), first, last)
+        last = self._drawn_again(first, is_wanted) if is_wanted.any() else first
+        for _ in range(tries):
+            is_wanted = ~self._is_regular(last)
+            if not is_wanted.any():
+                break
+            last = self._drawn_again(last, is_wanted)
+        return last
+
+    @property
+    def _follows_torch(self) -> bool:
+        return follows_torch(default_generator, self.df, self._unbroadcasted_scale_tril)
+
+    def _of_key(self, sample_shape, tries) -> Tensor:
+        shape = tuple(sample_shape) + tuple(self._batch_shape)
         key = new_key(None, "Wishart.rsample", self.df)
         return _matrices(self.df, self._unbroadcasted_scale_tril, key, shape, tries)
 
+    def _is_regular(self, matrices) -> Tensor:
+        """For each of the samples, whether a matrix of its batch is positive definite."""
+        is_regular = constraints.positive_definite.check(matrices.detach())
+        dims = tuple(range(-len(self._batch_shape), 0))
+        return is_regular.any(dims) if dims else is_regular
+
+    def _over_batch(self, is_wanted) -> Tensor:
+        return is_wanted.reshape(is_wanted.shape + (1,) * (len(self._batch_shape) + 2))
+
+    def _drawn_again(self, matrices, is_wanted) -> Tensor:
+        """The samples, where those that are wanted are new ones."""
+        new = self._bartlett_sampling((int(is_wanted.sum()),))
+        if is_wanted.all():
+            return new.reshape(matrices.shape)
+        return matrices.index_put((is_wanted,), new)
+
     def _bartlett_sampling(self, sample_shape=()) -> Tensor:
         """Random matrices as `rsample` draws them, where singular ones stay."""
-        return self.rsample(sample_shape, max_try_correction=0)
+        if not self._follows_torch:
+            return self._of_key(sample_shape, 0)
+        n = self._event_shape[-1]
+        shape = tuple(sample_shape) + tuple(self._batch_shape)
+        options = _options_of(self._unbroadcasted_scale_tril)
+        shapes = ((self.df.unsqueeze(-1) - arange(n, **options)) / 2).expand(*shape, n)
+        normals = zeros((*shape, n, n), **options)
+        gammas = ops.clamp(_standard_gamma(shapes) / 0.5, dtypes.finfo(self.df.dtype).tiny)
+        diagonal = ops.clamp(ops.sqrt(gammas), dtypes.finfo(self.df.dtype).eps)
+        rows, columns = tril_indices(n, n, -1)
+        normals[..., rows, columns] = randn(*shape, n * (n - 1) // 2, **options)
+        product = self._unbroadcasted_scale_tril @ (normals + ops.diag_embed(diagonal))
+        return product @ product.mT
 
     def log_prob(self, value) -> Tensor:
         return wishart_log_prob(self._checked(value), self.df, self._unbroadcasted_scale_tril)

@@ -224,6 +224,22 @@ class Generator:
         with self._lock:
             self._seed, self._state = seed, state
 
+    def get_offset(self) -> int:
+        """Raise RuntimeError: generators of the CPU have no offset."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int):
+        """Raise RuntimeError; see `get_offset`."""
+        self.get_offset()
+
+    def graphsafe_get_state(self) -> Generator:
+        """Raise NotImplementedError: only generators of CUDA's graphs have such a state."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator):
+        """Raise NotImplementedError; see `graphsafe_get_state`."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
     def _refuse_traced(self, name):
         if mode.scope.get() is not None:
             raise RuntimeError(

@@ -76,7 +76,7 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     that the numbers are for; by default they are those of the result.
     """
     generator = generator_of(name, options)
-    steps = options.pop("_steps", None) or _steps_of(options)
+    steps = options.pop("_steps", None) or _steps_of(options, shape)
     if check_options(name, options):
         return implementation().make(name, (), None, options)
     if has_no_data(options):
@@ -94,14 +94,16 @@ def drawn_below(probability, shape, options) -> Tensor:
     """Draw bools, each true with a probability, a Python number, maybe one of a trace."""
     if type(probability) in (int, float):
         number = float(probability)
-        return random_tensor("bernoulli", draw.kept, shape, dtypes.bool, options, number)
-    return random_tensor("rand", draw.uniform, shape, dtypes.float64, options) < probability
+        return random_tensor("bernoulli_like", draw.kept, shape, dtypes.bool, options, number)
+    return random_tensor("rand_like", draw.uniform, shape, dtypes.float64, options) < probability
 
 
-def _steps_of(options):
+def _steps_of(options, shape):
     """The strides that a new tensor will have; None for those of a contiguous one."""
-    steps = options.get("memory_format")
-    return steps if isinstance(steps, tuple) else None
+    wanted = options.get("memory_format")
+    if wanted is None or isinstance(wanted, tuple):
+        return wanted
+    return wanted.strides(shape) if wanted.rank == len(shape) else None
 
 
 def draw_floats(name, distribution, shape, options, kernel, *numbers) -> Tensor:
@@ -147,18 +149,24 @@ def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False)
         return _of_all(wrap(from_host(draw.fold(words))), like)
 
 
+def follows_torch(generator, *parameters: Tensor) -> bool:
+    """Whether samples for these parameters are drawn one after the other of PyTorch's stream."""
+    if generator.stream == "jax" or any(map(is_on_meta, parameters)):
+        return False
+    scope = mode.scope.get()
+    is_mapped = scope is not None and scope.randomness != "error"
+    return not (is_mapped or (world.is_several() and any(map(_spans, parameters))))
+
+
 def samples_in_turn(generator, name, parameters_of, *parameters: Tensor) -> Tensor | None:
     """Samples that PyTorch's stream makes one after the other, float64; None where a key makes
     them: of JAX's stream, in a `vmap`, for tensors without data and for those of several processes.
 
     parameters_of: gives a sampler of frontend/rejection.py and its parameters for the values.
     """
-    if generator.stream == "jax" or any(map(is_on_meta, parameters)):
+    if not follows_torch(generator, *parameters):
         return None
     scope = mode.scope.get()
-    is_mapped = scope is not None and scope.randomness != "error"
-    if is_mapped or (world.is_several() and any(map(_spans, parameters))):
-        return None
     if all(map(is_concrete, parameters)):
         sampler = parameters_of(*[_single_values(parameter, name) for parameter in parameters])
         (result,) = generator.numbers(rejection.SamplesRequest(*sampler))

@@ -15,10 +15,11 @@ import numpy as np
 from jax import lax
 
 from ..core import executor
-from .mersenne import Twister
+from .mersenne import Twister, doubles
 from .number_arrays import namespace
 from .request import Ready
-from .traced_twister import TracedState, window
+from .torch_numbers import fused, until_accepted
+from .traced_twister import TracedState, TracedTwister, window
 
 CHUNK, WINDOW = 256, 1 << 13
 
@@ -277,6 +278,9 @@ class SamplesRequest(NamedTuple):
         return [jax.ShapeDtypeStruct(self.parameters[0].shape, np.float64)]
 
     def take(self, seed, state):
+        if self.sampler in OF_ALL:
+            twister = Twister(seed, state)
+            return [Ready(OF_ALL[self.sampler](twister, *self.parameters))], twister.state()
         count = self.parameters[0].size
         samples, done = np.empty(count), 0
         while done < count:
@@ -289,6 +293,10 @@ class SamplesRequest(NamedTuple):
 
 def traced_samples(sampler: str, state: TracedState, parameters):
     """The samples in a program, float64, and the state after them; parameters: float64."""
+    if sampler in OF_ALL:
+        twister = TracedTwister(state)
+        samples = OF_ALL[sampler](twister, *parameters)
+        return samples, twister.state
     shape, count = parameters[0].shape, parameters[0].size
     parameters = [parameter.ravel() for parameter in parameters]
 
@@ -333,7 +341,58 @@ def _some(sample, parameters, seed, state):
 SAMPLERS = {"poisson": _poisson, "gamma": _gamma, "binomial": _binomial}
 
 
+# ---- samplers of all samples at once
+
+
+def _slopes(twister, values, low, high):
+    """A uniform number for each value that is not positive, 1 for the others."""
+    is_random = (values <= 0).ravel()
+    if isinstance(twister, Twister):
+        slopes = np.ones(values.size)
+        slopes[is_random] = fused(doubles(twister.words(2 * int(is_random.sum()))), high - low, low)
+        return slopes.reshape(values.shape)
+    places = jnp.cumsum(is_random)
+    following = window(twister.state, 2 * values.size)
+    twister.state = following.state_after(2 * places[-1]) if values.size else twister.state
+    numbers = fused(doubles(following.words), high - low, low)
+    return jnp.where(is_random, numbers[places - 1], 1.0).reshape(values.shape)
+
+
+def _von_mises(twister, kappa):
+    """Angles of von Mises distributions around 0. Numbers are drawn for all of them as long as one
+    has none that is accepted. Source: Best and Fisher, "Efficient Simulation of the von Mises
+    Distribution", 1979.
+    """
+    xp = namespace(kappa)
+    tau = 1 + xp.sqrt(1 + 4 * kappa * kappa)
+    rho = (tau - xp.sqrt(2 * tau)) / (2 * kappa)
+    # for a small concentration its series, to the second order
+    proposal = xp.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho * rho) / (2 * rho))
+
+    def attempt(twister):
+        u, v, sign = doubles(twister.words(6 * kappa.size)).reshape(3, *kappa.shape)
+        z = xp.cos(np.pi * u)
+        f = (1 + proposal * z) / (proposal + z)
+        c = kappa * (proposal - f)
+        is_accepted = (c * (2 - c) - v > 0) | (xp.log(c / v) + 1 - c >= 0)
+        return xp.sign(sign - 0.5) * xp.arccos(f), ~is_accepted
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return until_accepted(twister, attempt, keeps_first=False)
+
+
+OF_ALL = {"slopes": _slopes, "von_mises": _von_mises}
+
+
 # ---- the parameters of the samplers
+
+
+def slopes(values, low: float, high: float):
+    return "slopes", (values, np.float64(low), np.float64(high))
+
+
+def von_mises(kappa):
+    return "von_mises", (kappa.astype(np.float64),)
 
 
 def poisson(rate):

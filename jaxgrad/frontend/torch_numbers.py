@@ -20,8 +20,8 @@ import jax
 import numpy as np
 
 from ..core import dtypes
-from .mersenne import doubles, singles
-from .number_arrays import complex_of, erf_inv, namespace
+from .mersenne import Twister, doubles, singles
+from .number_arrays import complex_of, namespace
 
 # from so many numbers on, dense normal numbers are made in blocks of so many
 BLOCK = 16
@@ -94,20 +94,19 @@ def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
     """Uniform numbers in [low, high)."""
     unit = _unit(dtype)
     words = twister.words(unit.words * count)
-    # the bounds are rounded to the dtype, and computed with in single precision at least
-    low, high = np.array([low, high]).astype(dtype)
     wide = np.result_type(dtype, np.float32)
-    start, width = low.astype(wide), high.astype(wide) - low.astype(wide)
+    start, width = wide.type(low), wide.type(high) - wide.type(low)
+    low, high = np.array([low, high]).astype(dtype)
 
     def formula(words):
         numbers = unit.numbers(words)
-        if (low, high) != (0, 1):
+        if (start, width) != (0, 1):
             numbers = fused(numbers, width, start)
         elif numbers.dtype == dtype:
             return numbers
         numbers = numbers.astype(dtype)
         # what is rounded to the end becomes the start
-        return namespace(numbers).where(numbers == high, low, numbers)
+        return namespace(numbers).where(numbers >= high, low, numbers)
 
     return lambda: _in_pieces(formula, words, count, dtype)
 
@@ -214,7 +213,7 @@ def geometric(unit, log_of_failure):
 
 def integers(twister, count, dtype, is_dense, low, high):
     """Integers in [low, high)."""
-    low, high = -_rounded_bound(-low, dtype), _rounded_bound(high, dtype)
+    low, high = -_rounded_bound(-low, dtype, 1), _rounded_bound(high, dtype, 0)
     span = high - low
     drawn = twister.longs(count) if span >= _WIDE else twister.words(count)
     return lambda: _moved(_remainders(drawn, span), low).astype(dtype)
@@ -236,27 +235,82 @@ def _moved(remainders, low):
     return (remainders + np.uint64(low % 2**64)).view(np.int64)
 
 
-def _rounded_bound(bound: int, dtype) -> int:
-    """The end of a range, lowered as in PyTorch where a floating-point dtype rounds up to it."""
+def _rounded_bound(bound: int, dtype, least: int) -> int:
+    """The end of a range, lowered as in PyTorch where a floating-point dtype rounds the integer
+    before it up to the end, or `least` beyond it.
+    """
     if dtype.kind in "iub":
         return bound
     digits = -int(math.log2(dtypes.finfo(dtypes.from_numpy(dtype)).eps)) + 1
     nearest = int(np.array(bound - 1, np.float64).astype(dtype).astype(np.float64))
-    if nearest < bound:
+    if nearest < bound + least:
         return bound
     return nearest - (1 << (abs(bound - 1).bit_length() - digits))
 
 
-def truncated_normal(twister, count, dtype, is_dense, low, high, scale, mean, least, greatest):
-    """Normal numbers between two bounds; low, high: the values of the error function there."""
-    unit = uniform(twister, count, dtype, is_dense, low, high)
+def truncated_normal(twister, count, dtype, is_dense, low, high, std, mean, least, greatest):
+    """Normal numbers between two bounds, by rejection of normal or of uniform numbers; low, high:
+    the values of the error function at the bounds.
+    """
+    is_likely = (high - low) / 2 > 0.3
+    attempt = functools.partial(
+        _bounded_normals if is_likely else _shaped_uniforms,
+        *(count, dtype, is_dense, std, mean, least, greatest),
+    )
+    values = until_accepted(twister, attempt)
+    return lambda: values
 
-    def numbers():
-        values = unit()
-        values = erf_inv(values) * values.dtype.type(scale) + values.dtype.type(mean)
-        return namespace(values).clip(values, least, greatest).astype(dtype, copy=False)
 
-    return numbers
+def until_accepted(twister, attempt, keeps_first=True):
+    """Numbers of `attempt(twister)`, which gives some and whether each is refused: the first
+    accepted ones, or the last. All are drawn anew as long as one is missing.
+    """
+
+    def retried(twister, values, is_missing):
+        numbers, is_refused = attempt(twister)
+        is_taken = is_missing if keeps_first else ~is_refused
+        values = namespace(values).where(is_taken, numbers, values)
+        return values, is_missing & is_refused
+
+    def step(state):
+        state, *before = state
+        again = kind(state)
+        after = retried(again, *before)
+        return again.state, *after
+
+    values, is_missing = attempt(twister)
+    if not isinstance(twister, Twister):
+        kind = type(twister)
+        state = twister.state, values, is_missing
+        twister.state, values, _ = jax.lax.while_loop(lambda state: state[2].any(), step, state)
+        return values
+    while is_missing.any():
+        values, is_missing = retried(twister, values, is_missing)
+    return values
+
+
+def _bounded_normals(count, dtype, is_dense, std, mean, least, greatest, twister):
+    numbers = normal(twister, count, dtype, is_dense, std, mean)()
+    least, greatest = np.array([least, greatest]).astype(dtype)
+    return numbers, (numbers < least) | (numbers > greatest)
+
+
+def _shaped_uniforms(count, dtype, is_dense, std, mean, least, greatest, twister):
+    """Uniform numbers, of which those are accepted whose logarithmic density exceeds that of a
+    second one. Each step is rounded to the dtype, as by an operator of PyTorch.
+    """
+    wide = np.result_type(dtype, np.float32)
+    peak = -0.5 * ((max(least, min(mean, greatest)) - mean) / std) ** 2
+
+    def rounded(values):
+        return values.astype(dtype).astype(wide)
+
+    numbers = uniform(twister, count, dtype, is_dense, least, greatest)()
+    unit = uniform(twister, count, dtype, is_dense)().astype(wide)
+    scaled = rounded(rounded(numbers.astype(wide) - wide.type(mean)) / wide.type(std))
+    density = rounded(rounded(rounded(scaled * scaled) * wide.type(-0.5)) - wide.type(peak))
+    with np.errstate(divide="ignore"):
+        return numbers, rounded(namespace(unit).log(unit)) > density
 
 
 def orders(twister, count, dtype, is_dense, length):

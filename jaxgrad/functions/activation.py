@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from .. import ops
@@ -11,7 +12,8 @@ from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .arguments import check_tensor
 
-random = LateModule("jaxgrad.frontend.random")  # only `rrelu` draws
+# only `rrelu` draws
+random, rejection = map(LateModule, ("jaxgrad.frontend.random", "jaxgrad.frontend.rejection"))
 
 # The fixed point of the map of mean and variance is (0, 1) for these constants.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -200,6 +202,11 @@ def _slopes(input, lower, upper, generator):
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"rrelu\" not implemented for '{input.dtype.scalar_type}'")
     options = like("rrelu", input, {"generator": generator})
+    source = random.generator_of("rrelu", dict(options))
+    parameters_of = functools.partial(rejection.slopes, low=float(lower), high=float(upper))
+    slopes = random.samples_in_turn(source, "rrelu", parameters_of, input)
+    if slopes is not None:
+        return slopes.to(input.dtype)
     drawn = random.rand(tuple(input.shape), **options) * (upper - lower) + lower
     return ops.where(input <= 0, drawn, 1)
 

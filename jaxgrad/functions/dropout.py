@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import ops
 from ..core import dtypes
-from ..frontend.factories import like
+from ..frontend.factories import empty_like, like
 from ..frontend.random import drawn_below
 from ..tape.tensor import Tensor, may_require_grad
 from ..tape.torch_function import api_boundary
@@ -26,9 +28,11 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     (tensor([0., 0.]), tensor([False, False]))
     """
     check_tensor("native_dropout", input)
-    if train is False or not input.numel():
+    if not input.numel():
+        return input, empty_like(input)
+    if train is False:
         p = 0.0
-    mask = _kept("native_dropout", input, 1 - p, None)
+    mask = kept("native_dropout", input, 1 - p)
     return ops._native_drop(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
 
 
@@ -55,7 +59,7 @@ def _fused_dropout(input: Tensor, p: float, generator=None) -> tuple[Tensor, Ten
     default one if it is None. Raises RuntimeError for an integer dtype and another probability.
     """
     check_tensor("_fused_dropout", input)
-    mask = _kept("_fused_dropout", input, p, generator)
+    mask = kept("_fused_dropout", input, p, generator=generator)
     return ops._fused_drop(input, mask, 1 / p if p else 0.0), mask.to(dtypes.uint8)
 
 
@@ -77,9 +81,9 @@ def _dropout(name, of_channels=False, keeps_moments=False, in_place=False):
             check_dtype(name, input)
             return input.mul_(0) if in_place else input * 0
         shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if of_channels else input.shape
-        factor = _kept(name, input, 1 - p, None, shape).to(input.dtype)
+        factor = kept(name, input, 1 - p, shape).to(input.dtype)
         if not keeps_moments:
-            factor = factor / (1 - p)
+            factor = factor * scale_of_kept(p, input.dtype)
             return input.mul_(factor) if in_place else input * factor
         scale = 1 / math.sqrt((SELU_MINIMUM**2 * p + 1) * (1 - p))
         shift = (1 - factor) * (SELU_MINIMUM * scale) - SELU_MINIMUM * scale * p
@@ -110,14 +114,25 @@ feature_alpha_dropout = _dropout("feature_alpha_dropout", True, True)
 feature_alpha_dropout_ = _dropout("feature_alpha_dropout_", True, True, True)
 
 
-def _kept(name, input, p, generator, shape=None):
-    """Draw which elements to keep, each with probability p."""
+def kept(name, input, p, shape=None, generator=None) -> Tensor:
+    """Draw which elements to keep, each with probability p; shape: that of the input, whose memory
+    is in the same order then, or another one.
+    """
     check_dtype(name, input)
     check_probability(p)
-    options = like(name, input, {"generator": generator})
-    options["_steps"] = input.stride() if shape is None else None
-    shape = tuple(input.shape if shape is None else shape)
-    return drawn_below(p, shape, options)
+    is_whole = shape is None or shape == input.shape
+    options = like("empty_like" if is_whole else name, input, {"generator": generator})
+    return drawn_below(p, tuple(input.shape if is_whole else shape), options)
+
+
+def scale_of_kept(p, dtype):
+    """What kept elements are multiplied by: 1 / (1 - p), rounded as a number of the dtype."""
+    if type(p) not in (int, float):
+        return 1 / (1 - p)
+    if dtype in (dtypes.float64, dtypes.complex128):
+        return 1 / (1 - p)
+    quotient = np.float32(1) / np.float32(1 - p)
+    return float(quotient.astype(dtype.numpy)) if dtype.is_floating_point else float(quotient)
 
 
 def check_dtype(name, input):

@@ -14,6 +14,7 @@ import numbers
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.device import contiguous_format
 from ..frontend import draw
 from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
@@ -67,7 +68,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None) -> Tenso
         if isinstance(p, Tensor):
             raise TypeError("bernoulli(): argument 'p' must be float, not Tensor")
         check_draw(input)
-        return bernoulli_(input.clone(), p, generator=generator)
+        contiguous = input.clone(memory_format=contiguous_format)
+        return bernoulli_(contiguous, p, generator=generator)
     if input.dtype.is_floating_point:
         _check_probabilities(input)
     check_draw(input)
@@ -218,8 +220,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
         return numbers.requires_grad_(requires_grad)
     check_draw(*tensors)
     shape = promotion.broadcast_shapes("normal", *(tensor.shape for tensor in tensors))
-    sample = draw_normal("normal", shape, like("normal", tensors[0], options))
-    numbers = ops._normal(mean, std, sample)
+    options, is_scaled = like("normal", tensors[0], options), not isinstance(std, Tensor)
+    sample = _normal("normal", shape, options, 0.0, std if is_scaled else 1.0)
+    numbers = ops._normal(mean, 1.0 if is_scaled else std, sample)
     return numbers if numbers.dtype is sample.dtype else numbers.to(sample.dtype)
 
 
@@ -398,7 +401,7 @@ def truncated_normal_(self: Tensor, mean, std, least, greatest, generator) -> Te
     values = [(1 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2 for end in (least, greatest)]
     bounds = [2 * value - 1 for value in values]
     _check_range(*bounds)
-    numbers = (*bounds, std * math.sqrt(2.0), mean, least, greatest)
+    numbers = (*bounds, std, mean, least, greatest)
     if not self.dtype.is_floating_point:
         single = self.new_empty(self.shape, dtype=dtypes.float32)
         return self.copy_(truncated_normal_(single, mean, std, least, greatest, generator))

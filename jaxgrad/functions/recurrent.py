@@ -184,9 +184,20 @@ def _factors_between(input, hx, batch_sizes, arguments, directions):
     if not (between and p and arguments["train"]):
         return None
     dim = 1 if arguments["batch_first"] else 0
-    steps = input.shape[dim] if batch_sizes is None else batch_sizes.shape[0]
-    shape = (between, steps, hx.shape[1], directions * hx.shape[2])
-    return drop(factories.ones(shape, dtype=input.dtype, device=input.device), p, True)
+    batch, width = hx.shape[1], directions * hx.shape[2]
+
+    def factors(*extents):
+        ones = factories.ones((between, *extents, width), dtype=input.dtype, device=input.device)
+        return drop(ones, p, True)
+
+    if batch_sizes is None:
+        return factors(input.shape[dim], batch)
+    if not is_concrete(batch_sizes):
+        return factors(batch_sizes.shape[0], batch)
+    # drawn for the rows of a packed sequence alone, as in PyTorch
+    is_row = np.arange(batch) < np.asarray(batch_sizes._array)[:, None]
+    places = from_numpy(np.where(is_row, np.cumsum(is_row).reshape(is_row.shape) - 1, 0))
+    return factors(int(is_row.sum()))[:, places]
 
 
 def _check_batch_sizes(batch_sizes, data, hx):

@@ -38,12 +38,12 @@ def _uniforms(unit, dtype, low, high):
     return numbers
 
 
-def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
+def _truncated_normals(unit, dtype, low, high, std, mean, least, greatest):
     """By inversion of the distribution function, in single precision whatever the dtype; low, high:
     the values of the error function at the bounds.
     """
     xp = namespace(unit)
-    scale, mean = (xp.asarray(number, unit.dtype) for number in (scale, mean))
+    scale, mean = (xp.asarray(number, unit.dtype) for number in (std * math.sqrt(2.0), mean))
     # rounded as by one operator after the other
     numbers = separately(erf_inv(separately(_uniforms(unit, unit.dtype, low, high))))
     numbers *= scale

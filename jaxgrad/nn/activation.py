@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.device import DeviceLike
+from ..core.device import DeviceLike, contiguous_format
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import empty_like, zeros_like
 from ..functions import activation as activations
@@ -392,7 +392,8 @@ def gumbel_softmax(
         warnings.warn(
             "`eps` parameter is deprecated and has no effect.", stacklevel=users_stacklevel()
         )
-    noise = -empty_like(logits.detach()).exponential_().log()
+    unfilled = empty_like(logits.detach(), memory_format=contiguous_format)
+    noise = -unfilled.exponential_().log()
     soft = ops.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 from .. import ops
-from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
-from ..frontend import factories, random
 from ..functions import dropout as dropouts
-from ..functions.activation import SELU_MINIMUM
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
-
-
-def _kept(input, p, shape):
-    """Draw which elements of `shape` to keep, each with probability `1 - p`."""
-    dropouts.check_dtype("dropout", input)
-    if shape == input.shape:  # in the order of the input's dimensions, as the result is
-        return random.rand_like(input, dtype=dtypes.float32) >= p
-    options = factories.like("dropout", input, {"dtype": dtypes.float32})
-    return random.rand(shape, **options) >= p
 
 
 def _is_identity(input, p, training) -> bool:
@@ -39,7 +26,8 @@ def _drop(input, p, training, inplace, shape):
     if p == 1:  # nothing is drawn
         dropouts.check_dtype("dropout", input)
         return input.mul_(0) if inplace else input * 0
-    kept, scale = _kept(input, p, shape), 1 / (1 - p)
+    kept = dropouts.kept("dropout", input, 1 - p, shape)
+    scale = dropouts.scale_of_kept(p, input.dtype)
     if inplace:
         return input.mul_(scale).masked_fill_(kept.logical_not(), 0)
     return ops.where(kept, input * scale, 0)
@@ -63,13 +51,24 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 def _drop_channels(name, dimensions, input, p, training, inplace):
     rank = dimensions + 2
-    if input.ndim not in (rank - 1, rank):
+    is_one = input.ndim == rank - 1
+    if dimensions == 1 and not (is_one or input.ndim == rank):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input"
+        )
+    if is_one and dimensions == 2:
+        warnings.warn(
+            "dropout2d: Received a 3-D input to dropout2d, interpreted as shape (N, C, L), where C "
+            "is the channel dim: dropout1d is for these",
+            stacklevel=users_stacklevel(),
+        )
+    elif not (is_one or input.ndim == rank):
         warnings.warn(
             f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
             f"result in an error in a future release: it drops channels of {rank}-D input",
             stacklevel=users_stacklevel(),
         )
-    leading = input.shape[: 1 if input.ndim == rank - 1 and dimensions > 1 else 2]
+    leading = input.shape[: 1 if is_one and dimensions != 2 else 2]
     shape = (*leading, *[1] * (input.ndim - len(leading)))
     return _drop(input, p, training, inplace, shape)
 
@@ -80,7 +79,7 @@ def dropout1d(
 ) -> Tensor:
     """Apply `dropout` to whole channels of (N, C, L) or (C, L).
 
-    Arguments and errors are those of `dropout`.
+    Arguments and errors are those of `dropout`; RuntimeError is raised for another rank.
 
     >>> F.dropout1d(jaxgrad.ones(1, 1, 2)).sum().item() in (0.0, 4.0)
     True
@@ -92,9 +91,10 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Apply `dropout` to whole channels of (N, C, H, W) or (C, H, W).
+    """Apply `dropout` to whole channels of (N, C, H, W) or (N, C, L).
 
-    Arguments and errors are those of `dropout`; an input of another rank gives a warning.
+    Arguments and errors are those of `dropout`; an input of less or more dimensions than four gives
+    a warning.
     Source: Tompson et al., "Efficient Object Localization Using Convolutional Networks", 2014.
 
     >>> F.dropout2d(jaxgrad.ones(1, 1, 2, 2)).sum().item() in (0.0, 8.0)
@@ -134,11 +134,8 @@ def alpha_dropout(
         return input
     if p == 1:
         return input.zero_() if inplace else input * 0
-    scale = 1 / math.sqrt((SELU_MINIMUM**2 * p + 1) * (1 - p))
-    kept = _kept(input, p, input.shape)
-    shift = -scale * SELU_MINIMUM * p
-    result = ops.where(kept, input, SELU_MINIMUM) * scale + shift
-    return input.copy_(result) if inplace else result
+    drop = dropouts.alpha_dropout_ if inplace else dropouts.alpha_dropout
+    return drop(input, p, training)
 
 
 @api_boundary
@@ -198,7 +195,7 @@ class Dropout1d(_Dropout, function=dropout1d, **_OPTIONS):
 
 
 class Dropout2d(_Dropout, function=dropout2d, **_OPTIONS):
-    """Dropout of whole channels of (N, C, H, W) or (C, H, W); see `functional.dropout2d`.
+    """Dropout of whole channels of (N, C, H, W) or (N, C, L); see `functional.dropout2d`.
 
     >>> jaxgrad.nn.Dropout2d()(jaxgrad.ones(1, 1, 2, 2)).sum().item() in (0.0, 8.0)
     True

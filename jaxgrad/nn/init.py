@@ -13,15 +13,16 @@ import warnings
 import jax.numpy as jnp
 import numpy as np
 
+from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..core import dtypes
+from ..frontend import random
 from ..frontend.array_creation import from_host
 from ..frontend.generator import Generator
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
 
-random = LateModule("jaxgrad.functions.random")  # it takes longer than the rest
+samplers = LateModule("jaxgrad.functions.random")  # it takes longer than the rest
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))
 
@@ -96,7 +97,7 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    return random.truncated_normal_(tensor, mean, std, a, b, generator)
+    return samplers.truncated_normal_(tensor, mean, std, a, b, generator)
 
 
 @no_grad()
@@ -309,11 +310,11 @@ def sparse_(
     count = math.ceil(sparsity * rows)
     with no_grad():
         tensor.normal_(0, std, generator=generator)
-        order = tensor.new_empty(rows, columns, dtype=dtypes.float32)
-        places = np.argsort(order.uniform_(generator=generator).numpy(), 0)[:count]
-        keep = np.ones((rows, columns), bool)
-        np.put_along_axis(keep, places, False, 0)
-        return tensor.mul_(tensor.new_tensor(keep.tolist()))
+        if not columns:
+            return tensor
+        # drawn from the default generator, as in PyTorch
+        places = ops.stack([random.randperm(rows)[:count] for _ in range(columns)], 1)
+        return tensor.scatter_(0, places, 0.0)
 
 
 # ---- the names of early PyTorch

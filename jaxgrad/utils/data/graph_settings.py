@@ -11,6 +11,7 @@ from .datapipes.iter.combinatorics import ShufflerIterDataPipe
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .datapipes.map import ShufflerIterDataPipe as MapShuffler
 from .graph import traverse_dps
+from .sampler import seeded
 
 NO_SHUFFLER = (
     "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one at the "
@@ -56,7 +57,7 @@ def apply_random_seed(datapipe, rng):
 
     rng: an int, or a generator of jaxgrad.
     """
-    datapipe._set_seeds(rng if isinstance(rng, int) else rng.initial_seed())
+    datapipe._set_seeds(seeded(rng) if isinstance(rng, int) else rng)
     return datapipe
 
 

@@ -10,20 +10,28 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
+from ...frontend import draw
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randint, randperm
+from ...frontend.request import NumbersRequest
 from ...frontend.tensor_data import as_tensor
 from ...names.missing import missing_in
 
 _T_co = TypeVar("_T_co", covariant=True)
 
 
+_SEED = NumbersRequest(draw.all_integers, (), np.dtype(np.int64), None, (2**63,))
+
+
 def new_seed(generator: Generator | None) -> int:
     """A seed of 63 bits, drawn from a generator; None: the default one."""
-    drawn = (generator or default_generator).next_key()
+    generator = generator or default_generator
+    if generator.stream == "torch":  # without JAX, which a forked worker cannot use
+        (drawn,) = generator.numbers(_SEED)
+        return int(drawn.array())
     # a good hash of seed and count of draws: both are small numbers as a rule
-    mixed = np.random.SeedSequence([int(word) for word in drawn]).generate_state(1, np.uint64)
-    return int(mixed[0] >> np.uint64(1))
+    mixed = np.random.SeedSequence([int(word) for word in generator.next_key()])
+    return int(mixed.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 class Sampler(Generic[_T_co]):
@@ -87,23 +95,29 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
-        size, count = len(self.data_source), self.num_samples
+        size = len(self.data_source)
         # all orders of one iteration come from one seed, so that an iteration that is left early
         # takes as much from the generator as a whole one
-        generator = self.generator or Generator().manual_seed(new_seed(None))
-        if self.replacement:
-            for _ in range(0, count, _CHUNK):
-                yield from randint(size, (_CHUNK,), generator=generator).tolist()[:count]
-                count -= _CHUNK
-        else:
-            for first in range(0, count, size):
-                yield from randperm(size, generator=generator).tolist()[: count - first]
+        generator = self.generator or seeded(new_seed(None))
+        whole, rest = divmod(self.num_samples, _CHUNK if self.replacement else size)
+        # the rest is drawn where it is empty too, as in PyTorch
+        for count in (*[None] * whole, rest):
+            if self.replacement:
+                shape = (_CHUNK if count is None else count,)
+                yield from randint(size, shape, generator=generator).tolist()
+            else:
+                yield from randperm(size, generator=generator).tolist()[:count]
 
     def __len__(self):
         return self.num_samples
 
 
 _CHUNK = 32
+
+
+def seeded(seed: int) -> Generator:
+    """A generator of the stream of the default one."""
+    return Generator(stream=default_generator.stream).manual_seed(seed)
 
 
 class SubsetRandomSampler(Sampler[int]):

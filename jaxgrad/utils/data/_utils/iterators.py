@@ -9,6 +9,7 @@ import warnings
 from ....core.device import has_accelerator
 from ....core.tracebacks import hide_frames, users_stacklevel
 from .. import sampler
+from ..dataset import IterableDataset
 from .fetch import fetcher, parts_of
 from .pin_memory import pin_memory
 from .worker import End, Failure
@@ -32,12 +33,13 @@ class _BaseDataLoaderIter:
     def __init__(self, loader):
         self._reset(loader)
 
-    def _reset(self, loader):
-        """Begin an iteration."""
+    def _reset(self, loader, base_seed=None):
+        """Begin an iteration; base_seed: that of workers which run already."""
         self._index_sampler, self._dataset = loader._index_sampler, loader.dataset
+        self._shared_seed = _seed_of_pipes(loader)
         self._indices = iter(self._index_sampler)
         # drawn without workers too, so that what follows is the same
-        self._base_seed = sampler.new_seed(loader.generator)
+        self._base_seed = sampler.new_seed(loader.generator) if base_seed is None else base_seed
         self._pins = loader.pin_memory and has_accelerator()
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._known_length, self._num_yielded = loader._IterableDataset_len_called, 0
@@ -71,6 +73,14 @@ class _BaseDataLoaderIter:
         warnings.warn(text, stacklevel=users_stacklevel())
 
 
+def _seed_of_pipes(loader):
+    """The seed of the pipes of an iteration; None for other datasets."""
+    is_random = isinstance(loader.dataset, IterableDataset) and hasattr(
+        loader.dataset, "_set_seeds"
+    )
+    return sampler.new_seed(loader.generator) if is_random else None
+
+
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """The batches that this process loads."""
 
@@ -80,8 +90,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
                 "timeout= needs num_workers > 0: a DataLoader without workers waits for no process"
             )
         super()._reset(loader)
-        if hasattr(loader.dataset, "_set_seeds"):  # of pipes of data
-            loader.dataset._set_seeds(self._base_seed)
+        if self._shared_seed is not None:
+            loader.dataset._set_seeds(sampler.seeded(self._shared_seed))
         self._fetch = fetcher(parts_of(loader))
 
     def _next_data(self):
@@ -92,11 +102,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """The batches that workers load."""
 
     def _reset(self, loader):
-        super()._reset(loader)
         before = loader._iterator
-        is_new = before is None or not before._crew.shut_down.alive
-        self._crew = Crew(loader, self._base_seed) if is_new else before._crew
-        self._crew.epoch += 1
+        if before is None or not before._crew.shut_down.alive:
+            super()._reset(loader)
+            self._crew = Crew(loader, self._base_seed)
+            _seed_of_pipes(loader)  # which PyTorch draws, and does not use
+        else:
+            super()._reset(loader, before._base_seed)
+            self._crew = before._crew
+        self._crew.epoch, self._crew.shared_seed = self._crew.epoch + 1, self._shared_seed
         self._epoch, self._next = self._crew.epoch, self._crew.asked
         self._prefetch_factor, self._in_order = loader.prefetch_factor, loader.in_order
         self._persists = loader.persistent_workers

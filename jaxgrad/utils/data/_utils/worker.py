@@ -25,6 +25,7 @@ from ....core import dtypes, executor
 from ....core.tracebacks import hide_frames
 from ....frontend.generator import default_generator
 from ....names.missing import missing_in
+from ..sampler import seeded
 from . import messages
 from .collate import (
     as_leaf,
@@ -185,7 +186,8 @@ def _begin(setting: Setting, connection) -> Parts:
     seed = setting.base_seed + setting.number
     random.seed(seed)
     default_generator.manual_seed(seed)
-    numpy_seed = np.random.SeedSequence([setting.base_seed, setting.number])
+    words = setting.number, setting.base_seed & 0xFFFFFFFF, setting.base_seed >> 32, 0
+    numpy_seed = np.random.SeedSequence(words)
     np.random.seed(numpy_seed.generate_state(4))
     parts, initialize, functions = _own_work(setting, connection)
     default_collate_fn_map.update(functions)
@@ -214,22 +216,22 @@ def _own_work(setting, connection) -> Work:
     return received.value()
 
 
-def _fetcher(setting, parts, epoch):
-    if hasattr(parts.dataset, "_set_seeds"):  # in the same order in all workers
-        parts.dataset._set_seeds(setting.base_seed + epoch)
+def _fetcher(parts, seed):
+    if seed is not None:  # of pipes of data, in the same order in all workers
+        parts.dataset._set_seeds(seeded(seed))
     return fetcher(parts)
 
 
 def _serve(setting, parts, error, connection, tasks):
     where, by_value = f"in DataLoader worker process {setting.number}", setting.by_value
-    fetch, epoch = None, None
+    fetch, iteration = None, None
     while (task := tasks.get()) is not None:
         try:
             if error is not None:
                 raise error
             asked, indices = task.value()
-            if asked != epoch:
-                fetch, epoch = _fetcher(setting, parts, asked), asked
+            if asked != iteration:
+                fetch, iteration = _fetcher(parts, asked[1]), asked
             batch = fetch(indices)
         except Exception as raised:
             is_end = isinstance(raised, StopIteration) and parts.is_iterable

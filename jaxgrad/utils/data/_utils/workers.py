@@ -45,11 +45,12 @@ class Crew:
 
     A thread receives what they send, so that batches go to the device while the program computes.
     `arrived`: a queue of what came: the worker, the number of the batch, the batch. `asked`: how
-    many batches the workers were asked for; `epoch`: the number of the iteration that they serve.
+    many batches the workers were asked for; `epoch`: the number of the iteration that they serve,
+    `shared_seed`: that of the pipes of data in it.
     """
 
     def __init__(self, loader, base_seed: int):
-        self.asked = self.epoch = 0
+        self.asked, self.epoch, self.shared_seed = 0, 0, None
         self.workers, launch = start(loader, base_seed)
         self.by_value = launch.by_value
         self.arrived: queue.SimpleQueue = queue.SimpleQueue()
@@ -60,7 +61,8 @@ class Crew:
 
     def ask(self, worker: Worker, indices) -> int:
         """Ask a worker for a batch, and return its number. Raises OSError where it has ended."""
-        content = messages.serialized((self.epoch, indices), self.by_value)
+        iteration = self.epoch, self.shared_seed
+        content = messages.serialized((iteration, indices), self.by_value)
         messages.send(worker.connection, self.asked, content)
         worker.load += 1
         self.asked += 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import random
 from collections.abc import Callable, Iterator
 from typing import ClassVar, TypeVar
 
+from ....frontend.generator import Generator
 from ....names.missing import missing_in
 from ..dataset import Dataset, IterableDataset
+from ..sampler import new_seed
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -82,12 +83,11 @@ class _WithFunctions:
                 takes = len(inspect.signature(pipe.apply_sharding).parameters)
                 pipe.apply_sharding(*part[:takes])
 
-    def _set_seeds(self, seed: int):
-        """Give the pipes that draw random numbers seeds."""
-        draws = random.Random(seed)
+    def _set_seeds(self, generator: Generator):
+        """Give the pipes that draw random numbers seeds of a generator."""
         for pipe in pipes_of(self._graph()):
             if hasattr(type(pipe), "set_seed"):
-                pipe.set_seed(draws.getrandbits(63))
+                pipe.set_seed(new_seed(generator))
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable):

@@ -141,7 +141,7 @@ class ShufflerIterDataPipe(RandomOrder, IterDataPipe):
         if self._enabled:
             rng = random.Random(new_seed(None) if self._seed is None else self._seed)
             self._seed = None
-            rng.shuffle(places)
+            places = rng.sample(places, len(places))[::-1]
         for place in places:
             yield self.datapipe[place]
 
