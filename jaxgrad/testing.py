@@ -13,6 +13,7 @@ from .core import dtypes, promotion
 from .core.device import device_of_jax
 from .core.tracebacks import shows_users_frames, users_stacklevel
 from .frontend import random
+from .frontend.factories import empty
 from .frontend.tensor_data import as_tensor
 from .names.missing import missing_in
 from .tape.sparse_tensor import is_sparse
@@ -155,7 +156,7 @@ def make_tensor(
     drawn = (*shape[:-1], 2 * shape[-1]) if is_spread else shape
     result = _uniform(drawn, dtype, device, *_range(dtype, low, high))
     if is_spread:
-        result = result[..., ::2]
+        result = result[..., 1::2]
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     if exclude_zero:
@@ -189,10 +190,13 @@ def _uniform(shape, dtype, device, low, high):
     if dtype.category < dtypes.FLOATING:
         return random.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype, device=device)
     if dtype.is_complex:
-        part = dtype.to_real()
-        return ops.complex(*(_uniform(shape, part, device, low, high) for _ in range(2)))
-    numbers = random.rand(shape, dtype=dtypes.float64, device=device)
-    return (low + numbers * (high - low)).clamp(low, high).to(dtype)
+        return ops.view_as_complex(_uniform((*shape, 2), dtype.to_real(), device, low, high))
+    if dtype in dtypes.FLOAT8:
+        return _uniform(shape, dtypes.float32, device, low, high).to(dtype)
+    numbers = empty(shape, dtype=dtype, device=device)
+    if high - low < dtypes.finfo(dtype).max:
+        return numbers.uniform_(low, high)
+    return numbers.uniform_(low / 2, high / 2).mul_(2)
 
 
 def _least(dtype):

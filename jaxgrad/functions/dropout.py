@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes
-from ..frontend.factories import empty_like, like
+from ..frontend.factories import empty_like, like, ones_like
 from ..frontend.random import drawn_below
 from ..tape.tensor import Tensor, may_require_grad
 from ..tape.torch_function import api_boundary
@@ -31,7 +31,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if not input.numel():
         return input, empty_like(input)
     if train is False:
-        p = 0.0
+        return input.clone(), ones_like(input, dtype=dtypes.bool)
     mask = kept("native_dropout", input, 1 - p)
     return ops._native_drop(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
 
