@@ -298,7 +298,7 @@ class RandomUnstructured(_Unstructured):
     """
 
     def scores(self, t: Tensor) -> Tensor:
-        return random.rand_like(t)
+        return -random.rand_like(t)  # the greatest numbers are pruned, as in PyTorch
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: int | float) -> BasePruningMethod:
