@@ -62,7 +62,9 @@ class RunningEffect(SideEffect):
 
     def apply(self, run, number):
         generator = self.generator
-        seed, state = traced_twister.state_of(np.asarray(run.arrays[self.output]))
+        # a `vmap` gives the state of all examples as often
+        packed = np.asarray(run.arrays[self.output]).reshape(-1, traced_twister.PACKED)[0]
+        seed, state = traced_twister.state_of(packed)
         with generator._lock:
             names = ["_seed", "_state", "applied"]
             set_all([generator, generator, run], names, [seed, state, number])

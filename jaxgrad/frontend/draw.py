@@ -155,11 +155,9 @@ class _Integers:
         return torch_numbers.integers(*arguments)
 
     def traced(self, key, count, dtype, low, high):
-        high = min(high, 2**63 - 1)
         return jax.random.randint(key, (count,), low, high, jnp.int64).astype(dtype)
 
     def on_host(self, key, count, dtype, low, high):
-        high = min(high, 2**63 - 1)
         # each of two draws of 64 bits, as one of 128 bits, modulo the width of the range
         span = np.uint64(high - low)
         # 2**64 modulo the width; JAX's is 0 where the width has more than 32 bits
@@ -254,6 +252,8 @@ def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True, 
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
     if generator.stream == "torch":
         return _of_torch(distribution, tuple(shape), dtype, generator, device, order, numbers)
+    # the end of all integers is one too large for JAX
+    numbers = [n - 1 if type(n) is int and n == 2**63 else n for n in numbers]
     words, shape = generator.next_key() if at_once else words_of_example(generator), tuple(shape)
     if isinstance(words, jax.core.Tracer):
         with types_of_trace():

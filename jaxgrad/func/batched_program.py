@@ -226,13 +226,20 @@ class ExampleScope(CaptureScope):
         is_mapped = captured is not None and self.mapped.dim_of(captured) is not None
         return self.is_outside(tensor) and not is_mapped
 
-    def draw(self, generator, request):
+    def samples_in_turn(self, *arguments):
+        self._check_randomness()
+        return super().samples_in_turn(*arguments)
+
+    def _check_randomness(self):
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness "
                 "operation out of vmap"
             )
+
+    def draw(self, generator, request):
+        self._check_randomness()
         if not self.draws_outside:
             return super().draw(generator, request)
         with self.outer_trace():

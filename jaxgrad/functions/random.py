@@ -16,7 +16,7 @@ from .. import ops
 from ..core import dtypes, promotion
 from ..core.device import contiguous_format
 from ..frontend import draw
-from ..frontend.factories import like
+from ..frontend.factories import empty_like, like
 from ..frontend.factory_options import number_of, shape_of
 from ..frontend.random import (
     check_draw,
@@ -176,7 +176,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         numbers = _uniform(shape, input, generator, is_double=True)
     else:
         replacement = False
-        numbers = _drawn("multinomial", samplers.EXPONENTIAL, weights, generator, 1.0)
+        options = like("multinomial", weights, {"generator": generator})
+        options["_steps"] = empty_like(weights).stride()
+        shape = tuple(weights.shape)
+        numbers = random_tensor(
+            "multinomial", samplers.EXPONENTIAL, shape, weights.dtype, options, 1.0
+        )
     return ops._multinomial(weights, num_samples, replacement, numbers)
 
 

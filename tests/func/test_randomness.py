@@ -39,9 +39,13 @@ OF_PARAMETERS = {
 }
 
 
-def numbers_of(draw, batch, *settings, **options):
+# their samples are those of JAX's keys in a `vmap`, whatever the stream
+OF_KEYS = {"poisson", "gamma", "dirichlet", "binomial"}
+
+
+def numbers_of(draw, batch, *settings, stream=None, **options):
     """What a function draws under `vmap` from a fixed state of a generator, and without it."""
-    generator = torch.Generator()
+    generator = torch.Generator(stream=stream)
     state = generator.get_state()
     drawn = vmap(lambda x: draw(x, generator), *settings, **options)(batch.clone())
     return drawn, lambda x: draw(x, generator.set_state(state))
@@ -51,7 +55,8 @@ def numbers_of(draw, batch, *settings, **options):
 @pytest.mark.parametrize("name", FACTORIES | IN_PLACE | OF_PARAMETERS)
 def test_different_numbers_are_those_of_the_whole_batch(name):
     draw = (FACTORIES | IN_PLACE | OF_PARAMETERS)[name]
-    drawn, draw_outside = numbers_of(draw, BATCH, randomness="different")
+    stream = "jax" if name in OF_KEYS else None
+    drawn, draw_outside = numbers_of(draw, BATCH, randomness="different", stream=stream)
     assert torch.allclose(drawn, draw_outside(BATCH.clone())) and (drawn[0] != drawn[1]).any()
 
 
@@ -67,13 +72,19 @@ def test_same_numbers_are_those_of_one_example(name):
 def test_same_numbers_for_parameters_that_differ_are_refused(name):
     with pytest.raises(RuntimeError, match="same randomness with a batched tensor input"):
         numbers_of(OF_PARAMETERS[name], BATCH, randomness="same")
-    shared = numbers_of(lambda x, g: OF_PARAMETERS[name](BATCH[0], g), BATCH, randomness="same")
-    assert (shared[0] == shared[1](BATCH[0])).all()
+
+    def shared(x, g):
+        return OF_PARAMETERS[name](BATCH[0], g)
+
+    stream = "jax" if name in OF_KEYS else None
+    drawn, draw_outside = numbers_of(shared, BATCH, randomness="same", stream=stream)
+    assert (drawn == draw_outside(BATCH[0])).all()
 
 
 def test_mapped_dimensions_of_arguments_and_results():
-    drawn, draw_outside = numbers_of(IN_PLACE["normal_"], BATCH, -1, 1, "different")
-    assert (drawn.movedim(1, 0) == draw_outside(torch.zeros(4, 3, 2))).all()
+    for draw, stream in ((FACTORIES["rand"], None), (IN_PLACE["normal_"], "jax")):
+        drawn, draw_outside = numbers_of(draw, BATCH, -1, 1, "different", stream=stream)
+        assert (drawn.movedim(1, 0) == draw_outside(torch.zeros(4, 3, 2))).all()
 
 
 @pytest.mark.slow
