@@ -412,6 +412,8 @@ def described(value) -> str:
         return "absent"
     if isinstance(value, Copied):
         return f"a {value.kind.__name__}"
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
     return repr(value) if isinstance(value, (*PLAIN, dtypes.dtype)) else f"a {type(value).__name__}"
 
 

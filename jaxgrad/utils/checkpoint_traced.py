@@ -7,6 +7,7 @@ There JAX derives the gradient, and the tape is not used. So the call is one pro
 from __future__ import annotations
 
 import jax
+import numpy as np
 
 from ..capture.control_flow import split
 from ..capture.subgraph import ControlFlow, CountedScope, Subgraph, SubgraphScope, apply
@@ -20,7 +21,7 @@ def concerns() -> bool:
 
 
 def call(function, args, kwargs, policy):
-    """Call a checkpointed function. policy: one of `jax.checkpoint_policies`."""
+    """Call a checkpointed function, as a loop with one run. policy: of `jax.checkpoint_policies`."""
     values, structure = flatten((args, kwargs))
     tensors, shape = list(filter(is_tensor, values)), []
 
@@ -33,11 +34,15 @@ def call(function, args, kwargs, policy):
 
     flat = jax.tree.structure((0,) * len(tensors))
     traced = Subgraph("checkpoint", inner, tensors, flat, CountedScope)
-    states, count = [run_draws.reserve(1) for run_draws in traced.draws], len(tensors)
+    states = [run_draws.reserve(1) for run_draws in traced.draws]
+    counts = len(tensors), len(traced.reads)
 
     def run(*arrays):
-        arguments, read = split(arrays, count)
-        return traced.run(arguments, read)
+        arguments, read, drawn = split(arrays, *counts)
+        pairs = zip(traced.draws, drawn, strict=True)
+        return traced.run(
+            arguments, [*read, *[draw.at(array, np.int32(0)) for draw, array in pairs]]
+        )
 
     leaves = [*tensors, *traced.take(), *states]
     program = ControlFlow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
