@@ -21,7 +21,7 @@ def concerns() -> bool:
 
 
 def call(function, args, kwargs, policy):
-    """Call a checkpointed function, as a loop with one run. policy: of `jax.checkpoint_policies`."""
+    """Call a checkpointed function, a loop with one run. policy: of `jax.checkpoint_policies`."""
     values, structure = flatten((args, kwargs))
     tensors, shape = list(filter(is_tensor, values)), []
 
