@@ -100,6 +100,9 @@ def drawn_below(probability, shape, options) -> Tensor:
 
 def _steps_of(options, shape):
     """The strides that a new tensor will have; None for those of a contiguous one."""
+    out = options.get("out")
+    if isinstance(out, Tensor) and out.shape == tuple(shape):
+        return out.stride() or None
     wanted = options.get("memory_format")
     if wanted is None or isinstance(wanted, tuple):
         return wanted
