@@ -342,3 +342,21 @@ def test_numbers_of_pytorch(expression, numbers, following):
     result = jaxgrad.view_as_real(result) if result.is_complex() else result
     assert result.flatten().tolist() == pytest.approx(numbers, rel=3e-6, abs=2e-7)
     assert jaxgrad.rand(()).item() == pytest.approx(following, rel=1e-7)
+
+
+def test_generators_of_the_cpu_have_no_offset_and_no_state_of_graphs():
+    generator = jaxgrad.Generator()
+    for call in (generator.get_offset, lambda: generator.set_offset(1)):
+        with pytest.raises(RuntimeError, match="CPU Generator does not use offset"):
+            call()
+    for call in (generator.graphsafe_get_state, lambda: generator.graphsafe_set_state(generator)):
+        with pytest.raises(NotImplementedError, match="is not supported in this Generator"):
+            call()
+
+
+def test_a_seed_of_gpus_leaves_the_numbers_of_the_cpu():
+    jaxgrad.manual_seed(17)
+    first = jaxgrad.rand(1).item()
+    jaxgrad.cuda.manual_seed_all(17)
+    if not jaxgrad.cuda.is_available():
+        assert jaxgrad.rand(1).item() != first
