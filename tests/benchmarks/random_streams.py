@@ -176,7 +176,7 @@ def subjects_of(name):
     subjects = {}
     if importlib.util.find_spec("torch") is not None:
         pytorch = importlib.import_module("torch")
-        pytorch.set_num_threads(os.cpu_count())
+        pytorch.set_num_threads(1)
         subjects["PyTorch"] = pytorch, None, lambda function: function
     for subject in SUBJECTS[: 2 if name.startswith(ONLY_EAGER) else 4]:
         jit = jaxgrad.jit if "compiled" in subject else lambda function: function
@@ -197,14 +197,14 @@ def measured(name, rounds):
         begin(torch, stream)
         calls[subject] = CASES[name](torch, jit)
         for _ in range(3):
-            calls[subject]().numpy()
+            calls[subject]().detach().numpy()
     for _ in range(rounds):
         for subject, (torch, stream, _) in subjects.items():
             begin(torch, stream)
             count = 0
             begun = time.process_time()
             while count == 0 or (time.process_time() - begun < 0.02 and count < 100):
-                calls[subject]().numpy()
+                calls[subject]().detach().numpy()
                 count += 1
             times.setdefault(subject, []).append((time.process_time() - begun) / count * 1e3)
     return {subject: min(of_subject) for subject, of_subject in times.items()}
