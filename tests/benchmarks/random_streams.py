@@ -125,7 +125,8 @@ def autoencoder(torch, jit):
         mean, log_variance = encoder(images).chunk(2, 1)
         sample = mean + torch.randn_like(mean) * (log_variance / 2).exp()
         error = nn.functional.binary_cross_entropy(decoder(sample), images, reduction="sum")
-        return error - 0.5 * (1 + log_variance - mean**2 - log_variance.exp()).sum()
+        divergence = -0.5 * (1 + log_variance - mean**2 - log_variance.exp()).sum()
+        return (error + divergence) / len(images)
 
     return trained(torch, jit, model, lambda: (torch.rand(128, 784),), loss_of)
 
