@@ -13,7 +13,7 @@ from .summary import small_elements
 from .values import is_inplace, name_of, plain, settings_of, tensors_in
 
 SKIPPED = {
-    *("__get__", "register_hook", "detach", "requires_grad_", "retain_grad", "from_numpy"),
+    *("__get__", "data", "register_hook", "detach", "requires_grad_", "retain_grad", "from_numpy"),
     *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"),  # hold any numbers
 }
 SPACES = ("nn.init", "nn.utils", "nn.utils.rnn", "distributions.kl")
