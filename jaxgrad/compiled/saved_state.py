@@ -25,7 +25,7 @@ from ..core import dtypes
 from ..core.aval import has_numbers
 from ..draws.environment import EnvironmentHolder
 from ..draws.python_runs import MOVING
-from ..frontend.generator import default_generator
+from ..frontend.generator import Generator, default_generator
 from ..state.holder import GlobalsHolder, Holder, parts_of
 from ..state.objects import slots_of
 from ..state.ownership import is_of_library
@@ -83,6 +83,8 @@ class ReachedState(PathWalk):
 
     def named_contents(self, name, value):
         kind = type(value)
+        if kind is Generator:
+            value.settle()  # states are compared
         if isinstance(value, Tensor):
             self.tensors.append(value)
         elif isinstance(value, type | types.FunctionType):

@@ -24,7 +24,7 @@ from ..tape.mode import drawn
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .array_creation import is_traced
-from .request import KeyRequest, Ready
+from .request import KeyRequest, Ready, settled
 from .tensor_data import from_numpy
 
 mersenne = LateModule("jaxgrad.frontend.mersenne")  # it needs NumPy's random numbers
@@ -80,7 +80,7 @@ class Generator:
     def __getstate__(self):
         self._refuse_traced("__getstate__")
         with self._lock:
-            state = self._stream, self._seed, self._state
+            state = self._stream, self._seed, settled(self._state)
             return {"device": str(self.device), "state": state}
 
     def __setstate__(self, state):
@@ -271,14 +271,25 @@ class Generator:
                 "frozen into the program: use jaxgrad.jit, or draw them outside and pass the "
                 "tensor in"
             )
+        # the runs of a verified call compare states
+        if mode.draws.get() is None and mode.number_reads.get() is None:
+            with self._lock:
+                before = self._begun()
+                if request.waits_after(before):
+                    results, self._state = request.drawn_later(self._seed, before)
+                    return results
         return self.perform(request)
 
     def perform(self, request) -> list:
         """Make a draw now, whatever is traced."""
         with self._lock:
-            before = self._seed, self._begun()
-            results, self._state = request.take(*before)
+            results, self._state = request.take(self._seed, settled(self._begun()))
         return results
+
+    def settle(self):
+        """Draw the words of the draws that wait."""
+        with self._lock:
+            self._state = settled(self._state)
 
     def _begun(self):
         """The state; of a generator that has drawn nothing the first one of its stream."""
@@ -290,11 +301,12 @@ class Generator:
     def begun(self) -> tuple:
         """Seed and state, where nothing was drawn the first state of the stream."""
         with self._lock:
-            return self._seed, self._begun()
+            return self._seed, settled(self._begun())
 
     @property
     def snapshot(self) -> tuple:
         """Seed and state, as values."""
+        self.settle()
         return self._seed, self._state
 
     @snapshot.setter

@@ -273,6 +273,9 @@ class SamplesRequest(NamedTuple):
     sampler: str
     parameters: tuple
 
+    def waits_after(self, state) -> bool:
+        return False
+
     @property
     def structs(self):
         return [jax.ShapeDtypeStruct(self.parameters[0].shape, np.float64)]

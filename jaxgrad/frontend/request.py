@@ -8,6 +8,8 @@ whose `array()` are the numbers, and the next state. `structs` are shapes and dt
 from __future__ import annotations
 
 import math
+import threading
+import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,6 +20,9 @@ import numpy as np
 from ..late import LateModule
 
 mersenne = LateModule("jaxgrad.frontend.mersenne")
+
+# draws of fewer numbers are made at once
+_MANY = 1 << 12
 
 
 class Ready(NamedTuple):
@@ -30,17 +35,22 @@ class Ready(NamedTuple):
 
 
 class Drawn:
-    """A result that is made of the words of a draw when it is read."""
+    """A result that is made of the words of a draw when it is read. `after`: the state after the
+    draw, while the words are not drawn.
+    """
 
-    __slots__ = ("late", "place", "request")
+    __slots__ = ("__weakref__", "after", "late", "place", "request")
 
-    def __init__(self, request, place: tuple, late: Callable):
-        self.request, self.place, self.late = request, place, late
+    def __init__(self, request, place: tuple, late: Callable | None):
+        self.request, self.place, self.late, self.after = request, place, late, None
 
     def array(self) -> np.ndarray:
+        if self.after is not None:
+            self.after.settle()
         late = self.late
         if late is None:  # the words are drawn again
-            return self.request.take(*self.place)[0][0].late()
+            seed, state = self.place
+            return self.request.take(seed, settled(state))[0][0].late()
         return late()
 
     def array_once(self) -> np.ndarray:
@@ -49,12 +59,55 @@ class Drawn:
         return numbers
 
 
+class LaterState:
+    """The state after a draw whose words are drawn when a number of it, or of a later draw, is
+    read. So none are drawn for weights that are overwritten by those of a file.
+
+    `value`: the state, once it is known.
+    """
+
+    __slots__ = ("drawn", "place", "request", "value")
+
+    def __init__(self, drawn: Drawn):
+        self.drawn, self.request, self.place = weakref.ref(drawn), drawn.request, drawn.place
+        self.value = None
+
+    def settle(self):
+        """The state; draws the words of the draws before it."""
+        with _settling:
+            waiting, state = [], self
+            while type(state) is LaterState and state.value is None:
+                waiting.append(state)
+                state = state.place[1]
+            for later in reversed(waiting):
+                seed, before = later.place
+                (result,), later.value = later.request.take(seed, settled(before))
+                drawn = later.drawn()
+                if drawn is not None:
+                    drawn.late, drawn.after = result.late, None
+                later.place = later.request = None
+            return self.value
+
+
+_settling = threading.RLock()
+
+
+def settled(state):
+    """A state without draws that wait."""
+    return state.settle() if type(state) is LaterState else state
+
+
+def _never(request, state) -> bool:
+    return False
+
+
 class KeyRequest(NamedTuple):
     """The key of the first of `count` draws of JAX's numbers, four uint32. Of PyTorch's stream it
     takes two words.
     """
 
     count: int = 1
+    waits_after = _never
 
     @property
     def structs(self):
@@ -97,6 +150,16 @@ class NumbersRequest(NamedTuple):
         )
         return [Drawn(self, (seed, state), lambda: self.arranged(numbers()))], twister.state()
 
+    def waits_after(self, state) -> bool:
+        """Whether to put off the draw is worth it, after draws that may wait themselves."""
+        return type(state) is LaterState or math.prod(self.shape) >= _MANY
+
+    def drawn_later(self, seed, state):
+        """`take`, whose words are drawn when they are needed."""
+        drawn = Drawn(self, (seed, state), None)
+        drawn.after = LaterState(drawn)
+        return [drawn], drawn.after
+
     def traced(self, twister):
         numbers = self.distribution.of_torch(
             twister, math.prod(self.shape), self.dtype, self.order is None, *self.parameters
@@ -119,6 +182,7 @@ class RunsRequest(NamedTuple):
 
     requests: tuple
     runs: int
+    waits_after = _never
 
     @property
     def structs(self):
