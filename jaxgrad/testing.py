@@ -91,7 +91,9 @@ def assert_allclose(
     default the larger ones of two: 1e-4 and 1e-5 for float32, 1e-5 and 1e-8 for float64, 1e-3 for
     float16, 0 for others.
 
-    >>> jaxgrad.testing.assert_allclose(jaxgrad.ones(2), [1, 1])
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):  # it is deprecated
+    ...     jaxgrad.testing.assert_allclose(jaxgrad.ones(2), [1, 1])
     """
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12: use assert_close() in its "

@@ -91,6 +91,10 @@ def verdict(comparison: Comparison):
     runs = comparison.first, comparison.second
     if comparison.difference is not None:
         return [*lines, *report.lines_of(comparison.difference, *runs)], DIFFERENT
+    if not comparison.compared:
+        statuses = sorted({run.end.get("status") for run in runs})
+        lines.append(f"nothing was compared: no operator ran, and the script exits with {statuses}")
+        return lines, DIFFERENT
     which = "equal up to there" if lines else "equal"
     amount = f"{comparison.compared} records differ by at most {comparison.largest:.1e}"
     lines.append(f"{which}: {amount} of their norms")

@@ -167,7 +167,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
     all if it is negative. offset: how many bytes to skip. Unlike in PyTorch, the two do not share
     memory. Raises ValueError for a buffer of another length, and for what is no buffer.
 
-    >>> jaxgrad.frombuffer(bytes([1, 0, 2, 0]), dtype=jaxgrad.int16)
+    >>> jaxgrad.frombuffer(bytearray([1, 0, 2, 0]), dtype=jaxgrad.int16)
     tensor([1, 2], dtype=torch.int16)
     """
     try:

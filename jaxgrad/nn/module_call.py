@@ -155,10 +155,10 @@ class ModuleCall(Members):
         `register_full_backward_hook` gives those of the module's inputs; RuntimeError for a module
         that has both kinds. Returns a handle with `remove()`.
 
-        >>> layer = jaxgrad.nn.Linear(2, 1)
+        >>> layer = jaxgrad.nn.Tanh()
         >>> handle = layer.register_backward_hook(lambda m, gi, go: print(go[0].tolist()))
-        >>> layer(jaxgrad.ones(1, 2)).sum().backward()
-        [[1.0]]
+        >>> layer(jaxgrad.zeros(2, requires_grad=True) * 1).sum().backward()
+        [1.0, 1.0]
         """
         if self._backward_hooks:
             raise RuntimeError(TWO_KINDS)

@@ -179,3 +179,9 @@ def test_how_a_script_ends(last_line, error, status, tmp_path):
     end = children.run_under("jaxgrad", sys.executable, settings).end
     assert (end["error"] and end["error"]["type"], end["status"]) == (error, status)
     assert error is None or end["error"]["place"] == [str(path), 3, "<module>"]
+
+
+def test_runs_without_operators_are_not_called_equal():
+    runs = [Script(library).run() for library in ("torch", "jaxgrad")]
+    lines, status = command.verdict(command.Comparison(*runs, 1e-5))
+    assert status == command.DIFFERENT and lines[0].startswith("nothing was compared")

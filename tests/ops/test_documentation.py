@@ -144,6 +144,7 @@ CHANGED = {
     (torch.complex64, torch.float32): "real",
     torch.complex64: "complex",
     torch.int64: "int64",
+    torch.uint64: "uint64",
     torch.int32: "int32",
     torch.bool: "bool",
 }

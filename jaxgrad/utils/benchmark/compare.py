@@ -23,10 +23,10 @@ class Compare:
     >>> task = TaskSpec("x", "", label="sum", sub_label="small", description="eager")
     >>> other = TaskSpec("y", "", label="sum", sub_label="small", description="compiled")
     >>> print(Compare([Measurement(1, [2e-6], task), Measurement(1, [1e-6], other)]))
-    [------------ sum ------------]
+    [------------- sum --------------]
                  |  eager  |  compiled
-    1 threads: --------------------
-          small  |   2.0   |     1.0
+    1 threads: -----------------------
+          small  |   2.0   |    1.0
     <BLANKLINE>
     Times are in microseconds (us).
     <BLANKLINE>

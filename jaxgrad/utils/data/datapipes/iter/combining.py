@@ -203,7 +203,9 @@ class DemultiplexerIterDataPipe(IterDataPipe):
     BufferError where too many elements wait.
 
     >>> pipe = jaxgrad.utils.data.datapipes.iter.IterableWrapper(range(4))
-    >>> [list(part) for part in pipe.demux(2, lambda x: x % 2)]
+    >>> def is_odd(number):
+    ...     return number % 2
+    >>> [list(part) for part in pipe.demux(2, is_odd)]
     [[0, 2], [1, 3]]
     """
 

@@ -17,8 +17,8 @@ class IterableWrapperIterDataPipe(IterDataPipe):
     elements in place does not change the object; where it cannot be copied, there is a warning.
 
     >>> pipes = jaxgrad.utils.data.datapipes.iter
-    >>> list(pipes.IterableWrapper(range(4)).filter(lambda x: x % 2).map(str))
-    ['1', '3']
+    >>> list(pipes.IterableWrapper(range(4)).filter(bool).map(str))
+    ['1', '2', '3']
     """
 
     def __init__(self, iterable, deepcopy: bool = True):
