@@ -137,7 +137,7 @@ REFUSED = {
     torch.bool: ("not bool", "floating point", "complex", "float32"),
     torch.int64: ("floating point", "complex", "float32"),
     torch.float32: ("integers or bool", "complex"),
-    torch.complex64: ("not complex", "or complex", "floating point", "float32", "integers"),
+    torch.complex64: ("not complex", "or complex", "floating point", "float32", "integers", "real"),
 }
 CHANGED = {
     (torch.int64, torch.float32): "floating point for integers too",
