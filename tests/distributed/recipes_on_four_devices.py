@@ -266,7 +266,7 @@ NAMES = "inward.weight", "inward.bias", "outward.weight"
 
 
 def stacked_parameters(count, width, mesh):
-    torch.manual_seed(0)
+    torch.manual_seed(2)
     stacked, _ = torch.func.stack_module_state([Block(width) for _ in range(count)])
     return {name: spread(tensor, mesh, P("pp")) for name, tensor in stacked.items()}
 

@@ -68,6 +68,7 @@ def test_tied_weights_of_functional_call():
 @pytest.mark.row("K18")
 @pytest.mark.slow
 def test_an_ensemble_of_stacked_modules():
+    torch.manual_seed(1)
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     parameters, buffers = func.stack_module_state(models)
     assert (
