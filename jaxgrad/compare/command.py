@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 from ..compat import scan
@@ -66,8 +67,10 @@ def compare(options, python: str) -> int:
 
 def both(options, python, settings) -> Comparison:
     """The comparison of the runs of both libraries."""
-    first = run_under("torch", python, settings, options.output)
-    second = run_under("jaxgrad", None, settings, options.output)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {**settings, "draws": str(Path(folder) / "draws")}
+        first = run_under("torch", python, settings, options.output)
+        second = run_under("jaxgrad", None, settings, options.output)
     return Comparison(first, second, options.tolerance)
 
 

@@ -2,9 +2,14 @@
 
 What is drawn, read or written in the script is made in single precision and then converted, so that
 both runs start from the same numbers. What is computed from it is computed in double precision.
+
+The libraries may round the last bit of a drawn number otherwise, which in double precision would be
+a difference. So the second run takes the numbers of the first.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from .values import is_inplace, name_of, replace, tensors_in
 
@@ -17,16 +22,40 @@ DRAWS = {
 MASKS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"}
 
 
+class SharedDraws:
+    """The numbers that the first run draws, in a file, for the second one."""
+
+    def __init__(self, path: str, writes: bool):
+        self.path, self.writes, self.place = path, writes, 0
+
+    def exchanged(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers of the first run, where they are the same up to rounding."""
+        if self.writes:
+            with open(self.path, "ab") as file:
+                np.save(file, numbers)
+            return numbers
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.place)
+                first, self.place = np.load(file), file.tell()
+        except (EOFError, OSError, ValueError):
+            return numbers  # the first run has drawn less
+        is_same = first.shape == numbers.shape and np.allclose(
+            first, numbers, rtol=1e-5, atol=1e-6, equal_nan=True
+        )
+        return first if is_same else numbers
+
+
 class Doubling:
     """Calls functions in double precision.
 
-    torch: the library.
+    torch: the library. draws: where drawn numbers are shared, None where they are not.
     """
 
-    def __init__(self, torch):
-        self.torch = torch
-        original = torch.from_numpy  # which PyTorch shows to no mode
-        replace("from_numpy", lambda array: self.doubled(original(array)))
+    def __init__(self, torch, draws: SharedDraws | None = None):
+        self.torch, self.draws = torch, draws
+        self.from_numpy = torch.from_numpy  # which PyTorch shows to no mode
+        replace("from_numpy", lambda array: self.doubled(self.from_numpy(array)))
 
     def call(self, function, args, kwargs):
         name = name_of(function)
@@ -57,9 +86,16 @@ class Doubling:
         if is_inplace(name) and self.is_double((target,)):
             drawn = single[0] if single else next(iter(options.values()))
             with self.torch.no_grad():
-                target.copy_(drawn)
+                target.copy_(self.shared(drawn))
             return target
-        return self.doubled(result)
+        return self.doubled(self.shared(result))
+
+    def shared(self, drawn):
+        """A drawn tensor with the numbers of the first run."""
+        is_single = isinstance(drawn, self.torch.Tensor) and drawn.dtype == self.torch.float32
+        if self.draws is None or not is_single or drawn.requires_grad:
+            return drawn
+        return self.from_numpy(self.draws.exchanged(drawn.numpy()).copy())
 
     def is_double(self, values) -> bool:
         tensors = tensors_in(values, self.torch.Tensor)

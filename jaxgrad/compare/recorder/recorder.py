@@ -6,7 +6,7 @@ import contextlib
 import functools
 import weakref
 
-from .doubling import Doubling
+from .doubling import Doubling, SharedDraws
 from .log import Log
 from .places import LIBRARIES, place_of_call
 from .summary import small_elements
@@ -37,7 +37,11 @@ class Recorder:
         self.compiled = weakref.WeakSet()  # modules that are compiled
         self.lines: dict = {}  # where parameters were registered, by their id
         self.options_of = weakref.WeakKeyDictionary()  # the options of optimizers
-        self.doubling = Doubling(torch) if options.get("double") else None
+        self.doubling = None
+        if options.get("double"):
+            draws = options.get("draws")
+            is_first = options["library"] == "torch"
+            self.doubling = Doubling(torch, SharedDraws(draws, is_first) if draws else None)
         self.state = options.get("checkpoint") and state_in(torch, options["checkpoint"])
         kind = torch.overrides.TorchFunctionMode
         handler = {"__torch_function__": lambda _, *call: self.call(*call)}
