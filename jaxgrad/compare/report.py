@@ -207,7 +207,7 @@ def timing_rows(timed: list[Run]) -> list[tuple]:
 
 
 def common_tick(ticks) -> str:
-    """The kind of event of which both libraries have the most: a step has one."""
+    """The kind of event that comes most often in both libraries: a step has one."""
     counts = {
         kind: min(sum(tick["of"] == kind for tick in part) for part in ticks)
         for kind in ("step", "compiled", "backward")

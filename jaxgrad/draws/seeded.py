@@ -6,7 +6,7 @@ in their order with them, as inputs (capture/graph_input.py).
 A generator of JAX's stream is a seed and a count of draws. While a function is traced, both are
 values of the trace: the state that the generator has at the start of each call, or the state that
 the function has set. Each call leaves the generator in the state at the end of the function. So it
-is with PyTorch's stream after a draw of which only the program knows how many words it takes.
+is with PyTorch's stream after a draw whose words only the program can count.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ class SeededGenerators:
             self._change(generator, source, seed)
         elif type(seed) is Varying:
             raise DrawsInTurn(
-                "manual_seed gets a number that varies, after a draw of which only the program "
-                "knows how many words it takes"
+                "manual_seed gets a number that varies, after a draw whose words only the program "
+                "can count"
             )
         else:
             words = traced_twister.packed(source, mersenne.SEEDED)

@@ -136,7 +136,7 @@ def _dense_normal(twister, count, dtype, std, mean):
     whole, rest, unit = count - count % BLOCK, count % BLOCK, _unit(dtype)
     words = twister.words(unit.words * whole)
     if rest and dtype.itemsize >= 4:
-        twister.words(unit.words * rest)  # which nobody reads
+        twister.words(unit.words * rest)  # they are replaced
     last = twister.words(unit.words * BLOCK) if rest else None
 
     def formula(words):

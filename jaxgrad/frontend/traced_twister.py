@@ -17,7 +17,7 @@ from .mersenne import STATE_LAYOUT, WORDS, Twister, TwisterState, doubles, longs
 # one, and the seed
 PACKED = WORDS + 6
 
-# how far apart the words are of which the twister makes a new one
+# how far apart two words lie that the twister combines
 _SHIFT = 397
 _FIRST = WORDS - _SHIFT
 

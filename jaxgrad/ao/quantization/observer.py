@@ -334,7 +334,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
 
 class PlaceholderObserver(ObserverBase):
-    """Records nothing; says of which dtype a quantized model is."""
+    """Records nothing; tells the dtype of a quantized model."""
 
     def __init__(
         self,
