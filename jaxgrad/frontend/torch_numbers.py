@@ -99,16 +99,29 @@ def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
     low, high = np.array([low, high]).astype(dtype)
 
     def formula(words):
-        numbers = unit.numbers(words)
         if (start, width) != (0, 1):
-            numbers = fused(numbers, width, start)
-        elif numbers.dtype == dtype:
-            return numbers
-        numbers = numbers.astype(dtype)
+            numbers = scaled(words, unit, width, start).astype(dtype)
+        else:
+            numbers = unit.numbers(words)
+            if numbers.dtype == dtype:
+                return numbers
+            numbers = numbers.astype(dtype)
         # what is rounded to the end becomes the start
-        return namespace(numbers).where(numbers >= high, low, numbers)
+        is_end = numbers >= high
+        if isinstance(is_end, np.ndarray) and not is_end.any():
+            return numbers
+        return namespace(numbers).where(is_end, low, numbers)
 
     return lambda: _in_pieces(formula, words, count, dtype)
+
+
+def scaled(words, unit: _Unit, width, start):
+    """Uniform numbers times `width`, plus `start`, rounded once."""
+    if unit.words == 2:
+        return fused(unit.numbers(words), width, start)
+    # in double precision the product is exact
+    bits = (words & np.uint32(2**24 - 1)).view(np.int32)
+    return (bits * (np.float64(width) * 2.0**-24) + np.float64(start)).astype(np.float32)
 
 
 def _box_muller(unit) -> np.ndarray:
