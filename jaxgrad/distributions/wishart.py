@@ -208,11 +208,13 @@ class Wishart(ExponentialFamily, OfMatrix):
             return self._of_key(sample_shape, tries)
         # PyTorch draws matrices that are regular again, once
         first = self._bartlett_sampling(sample_shape)
+        if not tries:
+            return first
         is_wanted = self._is_regular(first)
         if not is_concrete(is_wanted):
             last = self._bartlett_sampling(sample_shape)
             is_kept = ~self._is_regular(last) & is_wanted
-            return ops.where(self._over_batch(is_kept), first, last)
+            return ops.where(self._beside_matrices(is_kept), first, last)
         last = self._drawn_again(first, is_wanted) if is_wanted.any() else first
         for _ in range(tries):
             is_wanted = ~self._is_regular(last)
@@ -236,7 +238,7 @@ class Wishart(ExponentialFamily, OfMatrix):
         dims = tuple(range(-len(self._batch_shape), 0))
         return is_regular.any(dims) if dims else is_regular
 
-    def _over_batch(self, is_wanted) -> Tensor:
+    def _beside_matrices(self, is_wanted) -> Tensor:
         return is_wanted.reshape(is_wanted.shape + (1,) * (len(self._batch_shape) + 2))
 
     def _drawn_again(self, matrices, is_wanted) -> Tensor:

@@ -661,3 +661,14 @@ def test_divergences_of_chi2_that_are_infinite():
 
 def test_the_number_of_rows_may_be_a_tensor():
     assert D.LKJCholesky(jaxgrad.tensor(3)).sample().shape == (3, 3)
+
+
+def test_moments_of_a_batch_of_wishart_distributions():
+    """Of shapes as PyTorch's, whether the degrees of freedom or the matrices have the batch."""
+    tensor = jaxgrad.tensor
+    wishart = D.Wishart(tensor([3.0, 9.0]), scale_tril=tensor([[1.5, 0.0], [0.5, 1.0]]))
+    assert wishart.mean.tolist() == [
+        [[6.75, 2.25], [2.25, 3.75]],
+        [[20.25, 6.75], [6.75, 11.25]],
+    ]
+    assert wishart.covariance_matrix.shape == wishart.variance.shape == (2, 2, 2)
