@@ -223,7 +223,7 @@ class LegacyMethods:
         return False
 
 
-def _of_others(name: str, kind: str):
+def _of_others(name: str, kind: str, what: str):
     """A method that tensors of another kind have: it raises NotImplementedError."""
 
     def method(self, *args, **kwargs):
@@ -233,20 +233,31 @@ def _of_others(name: str, kind: str):
         )
 
     method.__name__ = name
+    method.__doc__ = f"{what}. Raises NotImplementedError for a tensor that is not {kind}."
     return method
 
 
-_OTHERS = {
-    "quantized": (
-        *("int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_axis"),
-        *("q_per_channel_scales", "q_per_channel_zero_points"),
-    ),
-    "nested": ("to_padded_tensor",),
-    "sparse": ("resize_as_sparse_", "sparse_resize_", "sparse_resize_and_clear_"),
+OF_QUANTIZED = {
+    "int_repr": "Return the integers that a quantized tensor holds",
+    "q_scale": "Return the scale of a quantized tensor, a float",
+    "q_zero_point": "Return the integer that stands for zero in a quantized tensor",
+    "qscheme": "Return how a quantized tensor maps integers to numbers",
+    "q_per_channel_axis": "Return the dimension along which a quantized tensor has channels",
+    "q_per_channel_scales": "Return the scales of the channels of a quantized tensor",
+    "q_per_channel_zero_points": "Return the integers that stand for zero in the channels",
 }
-for _kind, _names in _OTHERS.items():
-    for _name in _names:
-        setattr(LegacyMethods, _name, _of_others(_name, _kind))
+_OF_OTHERS = {
+    "quantized": OF_QUANTIZED,
+    "nested": {"to_padded_tensor": "Return the components as one tensor, padded to one shape"},
+    "sparse": {
+        "resize_as_sparse_": "Take the sizes of another sparse tensor, in place",
+        "sparse_resize_": "Change sizes and numbers of dimensions of a sparse tensor, in place",
+        "sparse_resize_and_clear_": "Change the sizes of a sparse tensor and drop its elements",
+    },
+}
+for _kind, _methods in _OF_OTHERS.items():
+    for _name, _what in _methods.items():
+        setattr(LegacyMethods, _name, _of_others(_name, _kind, _what))
 
 
 def _apply(name, target, others, function):

@@ -15,6 +15,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, named_dtypes
 from ..frontend.factories import full
+from ..frontend.legacy_methods import OF_QUANTIZED
 from ..frontend.printing import arrays
 from ..tape import torch_function
 from ..tape.tensor import Tensor, abstract_value
@@ -449,6 +450,7 @@ def _question(name):
         return getattr(input, name)()
 
     function.__name__ = name
+    function.__doc__ = f"{OF_QUANTIZED[name]}. Raises NotImplementedError for other tensors."
     return function
 
 
