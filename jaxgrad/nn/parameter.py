@@ -182,6 +182,10 @@ class _Uninitialized:
     def data(self, tensor: Tensor):
         self._with_type(lambda plain: setattr(plain, "data", tensor))
 
+    @data.deleter
+    def data(self):
+        self._with_type(lambda plain: delattr(plain, "data"))
+
     def numel(self) -> int:
         """Raise ValueError: there are no elements yet."""
         raise ValueError(self._unknown())
