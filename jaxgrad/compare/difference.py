@@ -87,7 +87,7 @@ class Comparison:
     def is_equal(self, first, second, scale=0.0) -> bool:
         """Whether two tensors are equal up to rounding.
 
-        scale: the norm of what they were computed from, a few roundings of which are rounding.
+        scale: the norm of the numbers behind them; a few units in its last place are rounding.
         """
         relative = self.relative(first, second)
         if relative <= self.tolerance(first):

@@ -40,8 +40,8 @@ class Run:
     """What a library did with a script.
 
     library: its name. records: those that are compared. gradients: of results, as records whose
-    fields say of which record. summaries: by hash. losses: by training step. start, end: the first
-    and last records of the log. ticks: the times.
+    field `of` is the number of the result's record. summaries: by hash. losses: by training step.
+    start, end: the first and last records of the log. ticks: the times.
     """
 
     library: str

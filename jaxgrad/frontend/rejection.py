@@ -17,7 +17,7 @@ from jax import lax
 from ..core import executor
 from .mersenne import Twister, doubles
 from .number_arrays import namespace
-from .request import Ready
+from .request import Ready, never_waits
 from .torch_numbers import fused, until_accepted
 from .traced_twister import TracedState, TracedTwister, window
 
@@ -272,9 +272,7 @@ class SamplesRequest(NamedTuple):
 
     sampler: str
     parameters: tuple
-
-    def waits_after(self, state) -> bool:
-        return False
+    waits_after = never_waits
 
     @property
     def structs(self):

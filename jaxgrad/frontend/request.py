@@ -97,7 +97,7 @@ def settled(state):
     return state.settle() if type(state) is LaterState else state
 
 
-def _never(request, state) -> bool:
+def never_waits(request, state) -> bool:
     return False
 
 
@@ -107,7 +107,7 @@ class KeyRequest(NamedTuple):
     """
 
     count: int = 1
-    waits_after = _never
+    waits_after = never_waits
 
     @property
     def structs(self):
@@ -182,7 +182,7 @@ class RunsRequest(NamedTuple):
 
     requests: tuple
     runs: int
-    waits_after = _never
+    waits_after = never_waits
 
     @property
     def structs(self):

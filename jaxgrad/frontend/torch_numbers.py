@@ -309,8 +309,8 @@ def _bounded_normals(count, dtype, is_dense, std, mean, least, greatest, twister
 
 
 def _shaped_uniforms(count, dtype, is_dense, std, mean, least, greatest, twister):
-    """Uniform numbers, of which those are accepted whose logarithmic density exceeds that of a
-    second one. Each step is rounded to the dtype, as by an operator of PyTorch.
+    """Uniform numbers. One is accepted if its logarithmic density exceeds the logarithm of a second
+    uniform number. Each step is rounded to the dtype, as by an operator of PyTorch.
     """
     wide = np.result_type(dtype, np.float32)
     peak = -0.5 * ((max(least, min(mean, greatest)) - mean) / std) ** 2

@@ -171,7 +171,7 @@ torch.nn.Flatten()(z)
 
 
 def flags(module, result, operands):
-    """Of each result: whether it is a view, of which operand, and which operands it changes."""
+    """For each result: is it a view, of which one, and which operands does a write change."""
     described = []
     for tensor in result if isinstance(result, tuple | list) else [result]:
         base = tensor._base

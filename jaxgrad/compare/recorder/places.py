@@ -12,7 +12,7 @@ LIBRARIES.add(__name__.partition(".")[0])
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
-# the methods of libraries that call functions of their own accord, not for the caller
+# methods of libraries whose calls of functions are no calls of the user
 OPAQUE = {"__init__", "__iter__", "__next__", "load_state_dict", "state_dict", "step", "zero_grad"}
 
 _known: dict[CodeType, bool] = {}

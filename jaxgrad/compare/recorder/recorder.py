@@ -51,7 +51,7 @@ class Recorder:
         """Whether calls are recorded at present."""
         if self.is_paused or not self.log.is_of_this_process():
             return False
-        return self.step % self.options.get("every", 1) == 0
+        return self.is_recorded_step()
 
     @contextlib.contextmanager
     def pause(self):
@@ -113,11 +113,11 @@ class Recorder:
             with self.pause():
                 place, _ = place_of_call()
                 self.note_loss(args[0] if args else next(iter(kwargs.values())), place)
-                if self.is_active_here():
+                if self.is_recorded_step():
                     self.note_parameters("parameter gradient", place, lambda p: p.grad)
         return result
 
-    def is_active_here(self) -> bool:
+    def is_recorded_step(self) -> bool:
         return self.step % self.options.get("every", 1) == 0
 
     def note_loss(self, loss, place):
@@ -225,7 +225,7 @@ class Recorder:
         place, _ = place_of_call()
         self.note_options(optimizer, type(optimizer).__name__, place)
         with self.pause():
-            if self.is_active_here():
+            if self.is_recorded_step():
                 names = self.names_of_parameters()
                 parameters = [(p, g) for g in optimizer.param_groups for p in g["params"]]
                 for position, (parameter, group) in enumerate(parameters):

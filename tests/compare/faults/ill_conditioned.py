@@ -1,4 +1,4 @@
-"""Eight layers, each of which makes a change of its input four times as large."""
+"""Eight layers. Each makes a change of its input four times as large."""
 
 import numpy as np
 import torch
