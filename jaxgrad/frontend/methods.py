@@ -28,6 +28,7 @@ from . import (
     indexing,
     legacy_methods,
     memory_methods,
+    numpy_operand,
     reflected_methods,
     subclassing,
     tensor_data,
@@ -93,9 +94,13 @@ def operators() -> set[str]:
 def operator_method(name: str, operator: str, is_protocol: bool = False) -> LazyMethod:
     """An operator of the table as a method; is_protocol: as a special method."""
     public = operator if is_protocol and name not in OWN_NAMES else name
-    return LazyMethod(
-        name, lambda: documentation.as_method(getattr(ops, operator), public, is_protocol)
-    )
+
+    def make():
+        function = getattr(ops, operator)
+        beside_array = numpy_operand.beside_array(name, function) if is_protocol else None
+        return documentation.as_method(function, public, is_protocol, beside_array)
+
+    return LazyMethod(name, make)
 
 
 # the special methods that a `__torch_function__` gets by their own names: PyTorch's table or its

@@ -5,17 +5,21 @@ from __future__ import annotations
 import functools
 
 from .. import ops
-from ..ops.dispatch import is_foreign
+from ..ops.dispatch import ARRAYS, is_foreign
 from ..tape.torch_function import api_boundary
+from . import numpy_operand
 
 
 def reflected(function):
     """A special method that gets its left operand: objects that operators do not know get
     NotImplemented, from which Python makes a TypeError.
     """
+    beside_array = numpy_operand.beside_array(function.__name__, function)
 
     @functools.wraps(function)
     def method(self, other):
+        if beside_array is not None and isinstance(other, ARRAYS):
+            return beside_array(self, other)
         return NotImplemented if is_foreign((self, other)) else function(self, other)
 
     return method

@@ -51,6 +51,7 @@ def prepare_calls(name: str, prepare: Callable):
     PREPARING[name] = prepare
 
 
+ARRAYS = (np.ndarray, DrawnArray)
 # what the operators know as an operand
 OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 
@@ -168,15 +169,18 @@ class Operator:
         """The function that users call, or the method of `Tensor` of a name."""
         return self.function if method is None else getattr(Tensor, method)
 
-    def general_call(self, args, kwargs, method: str | None = None):
+    def general_call(self, args, kwargs, method: str | None = None, beside_array=None):
         """Call with any arguments: keywords, lists, numbers, and kinds without a plan yet.
 
         method: the name of the method of `Tensor` that is called; None: it is the function.
+        beside_array: `beside_array(*args)` is the result for a last argument of NumPy.
         """
         if interception.override is not None:
             result = interception.override(self.public(method), args, kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
+        if beside_array is not None and isinstance(args[-1], ARRAYS):
+            return beside_array(*args)
         if kwargs and "out" in kwargs:
             if kwargs["out"] is not None:
                 return self.write_into(args, kwargs)

@@ -93,15 +93,16 @@ def texts(library, name: str) -> tuple[str, Signature]:
     return text, merged(signatures)
 
 
-def as_method(function, name: str, is_protocol: bool = False):
+def as_method(function, name: str, is_protocol: bool = False, beside_array=None):
     """A copy of an operator with the signature of a method: `self` first, and no `out`.
 
     name: the method's name in `Tensor`, by which a `__torch_function__` gets it. is_protocol: a
-    special method, which returns NotImplemented for objects that it does not know.
+    special method, which returns NotImplemented for objects that it does not know. beside_array:
+    gives the result where the last argument is an array of NumPy; None: arrays become tensors.
     """
     # a copy, since a function has one signature; it shares the closure, and so the plans
-    variables = {"general_call": partial(function.operator.general_call, method=name)}
-    variables["is_protocol"] = is_protocol
+    call = partial(function.operator.general_call, method=name, beside_array=beside_array)
+    variables = {"general_call": call, "is_protocol": is_protocol}
     closure = tuple(
         types.CellType(variables[variable]) if variable in variables else cell
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)

@@ -23,7 +23,7 @@ from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import PLAIN_TENSORS, Tensor
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override
-from .dispatch import CONSTANTS, Operator, is_foreign, operator
+from .dispatch import ARRAYS, CONSTANTS, Operator, is_foreign, operator
 
 # inlined: the accessors of tape/tensor.py
 
@@ -122,11 +122,13 @@ class InPlace(Operator):
         assign(target, result, follow)
         return target
 
-    def general_call(self, args, kwargs, method: str | None = None):
+    def general_call(self, args, kwargs, method: str | None = None, beside_array=None):
         if interception.override is not None:
             result = interception.override(self.public(method), args, kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
+        if beside_array is not None and isinstance(args[-1], ARRAYS):
+            return beside_array(*args)
         return self.overwrite(args, kwargs)
 
     def overwrite(self, args, kwargs):
