@@ -16,6 +16,21 @@ from .ops import cat
 from .tape.tensor import Tensor
 
 
+def _steps(dimension: int, bits: int) -> np.ndarray:
+    """In the columns the numbers that a point and the next one differ by, if so many binary digits
+    of the number of the point are 1 at its end.
+    """
+    engine, steps = qmc.Sobol(dimension, scramble=False, bits=bits), []
+    before = engine.random(1)  # zeros
+    for ones in range(bits):
+        engine.num_generated = 1 << ones  # as if the next point were this one
+        after = engine.random(1)
+        steps.append(np.ldexp(before, bits).astype(np.uint32))
+        steps[-1] ^= np.ldexp(after, bits).astype(np.uint32)
+        before = after
+    return np.concatenate(steps).T.copy()
+
+
 class SobolEngine:
     """A Sobol sequence in (0, 1), the points of PyTorch.
 
@@ -41,9 +56,7 @@ class SobolEngine:
                 f"{self.MAXDIM}], not {dimension}"
             )
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
-        # in the columns the numbers that a point and the next one differ by, if so many binary
-        # digits of the number of the point are 1 at its end
-        self._steps = qmc.Sobol(dimension, scramble=False, bits=self.MAXBIT)._sv
+        self._steps = _steps(dimension, self.MAXBIT)
         self._shift = np.zeros(dimension, np.uint32)
         if scramble:
             self._scramble()

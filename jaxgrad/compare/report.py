@@ -153,6 +153,11 @@ def conditioning_lines(conditioning) -> list[str]:
         lines.append("in double precision: a fault, since the libraries differ there too")
     elif conditioning.verdict == ROUNDING:
         lines.append("in double precision: equal; what differs in single precision is rounding")
+        if conditioning.has_jumps:
+            lines.append(
+                "  a few elements lie at a jump, such as that of the derivative of relu at 0, and "
+                "rounding decides their side; all others are equally far"
+            )
     elif conditioning.verdict == FARTHER:
         lines.append(
             "in double precision: equal, but one library is farther from it in single precision"

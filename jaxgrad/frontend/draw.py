@@ -224,7 +224,7 @@ def _scaled_normal_values(unit, dtype, std, mean):
     values = separately(_normal_values(unit, dtype))
     values *= std
     values = separately(values)
-    values += mean
+    values += mean * (1 + 1j) if dtype.kind == "c" else mean
     return values
 
 

@@ -220,3 +220,9 @@ def order_in_memory(shape, strides) -> tuple | None:
             return tuple(sorted(range(len(shape)), key=lambda axis: -strides[axis]))
         expected *= extent
     return None
+
+
+def is_dense_copy(shape, strides) -> bool:
+    """Whether `empty_like` of a tensor with these strides is contiguous."""
+    steps = [step for extent, step in zip(shape, strides, strict=True) if extent != 1]
+    return steps == sorted(steps, reverse=True)

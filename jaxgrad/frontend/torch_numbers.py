@@ -166,11 +166,11 @@ def _dense_normal(twister, count, dtype, std, mean):
 
 
 def normal(twister, count, dtype, is_dense, std=1.0, mean=0.0):
-    """Normal numbers; complex ones have half of the variance in each part."""
+    """Normal numbers; complex ones have half of the variance, and the mean, in each part."""
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        parts = normal(twister, 2 * count, part, is_dense, std * math.sqrt(0.5))
-        return lambda: complex_of(parts().reshape(-1, 2)) + dtype.type(mean)
+        parts = normal(twister, 2 * count, part, is_dense, std * math.sqrt(0.5), mean)
+        return lambda: complex_of(parts().reshape(-1, 2))
     if is_dense and count >= BLOCK:
         return _dense_normal(twister, count, dtype, std, mean)
     values = twister.normals(count)
@@ -261,35 +261,43 @@ def _rounded_bound(bound: int, dtype, least: int) -> int:
     return nearest - (1 << (abs(bound - 1).bit_length() - digits))
 
 
-def truncated_normal(twister, count, dtype, is_dense, low, high, std, mean, least, greatest):
+def truncated_normal(
+    twister, count, dtype, is_dense, low, high, std, mean, least, greatest, is_dense_again
+):
     """Normal numbers between two bounds, by rejection of normal or of uniform numbers; low, high:
-    the values of the error function at the bounds.
+    the values of the error function at the bounds. is_dense_again: `is_dense` for the tensor that
+    takes the later attempts, which lies in the order of the target without its gaps.
     """
     is_likely = (high - low) / 2 > 0.3
-    attempt = functools.partial(
-        _bounded_normals if is_likely else _shaped_uniforms,
-        *(count, dtype, is_dense, std, mean, least, greatest),
+    first, again = (
+        functools.partial(
+            _bounded_normals if is_likely else _shaped_uniforms,
+            *(count, dtype, layout, std, mean, least, greatest),
+        )
+        for layout in (is_dense, bool(is_dense_again))
     )
-    values = until_accepted(twister, attempt)
+    values = until_accepted(twister, first, again)
     return lambda: values
 
 
-def until_accepted(twister, attempt, keeps_first=True):
+def until_accepted(twister, attempt, again=None, keeps_first=True):
     """Numbers of `attempt(twister)`, which gives some and whether each is refused: the first
-    accepted ones, or the last. All are drawn anew as long as one is missing.
+    accepted ones, or the last. All are drawn anew as long as one is missing, by `again(twister)` if
+    it is not None.
     """
+    again = again or attempt
 
     def retried(twister, values, is_missing):
-        numbers, is_refused = attempt(twister)
+        numbers, is_refused = again(twister)
         is_taken = is_missing if keeps_first else ~is_refused
         values = namespace(values).where(is_taken, numbers, values)
         return values, is_missing & is_refused
 
     def step(state):
         state, *before = state
-        again = kind(state)
-        after = retried(again, *before)
-        return again.state, *after
+        inner = kind(state)
+        after = retried(inner, *before)
+        return inner.state, *after
 
     values, is_missing = attempt(twister)
     if not isinstance(twister, Twister):

@@ -13,11 +13,11 @@ from ..tape.tensor import Tensor, abstract_value
 from ..tape.torch_function import api_boundary
 
 
-def takes_out(function, tags=frozenset()):
+def takes_out(function, tags=frozenset(), sees_out=False):
     """Give a function the keyword `out`: the tensor, or the tensors, that receive its results.
 
     The errors are those of an operator's `out` with these tags. As an operator, it takes numpy's
-    `axis` for `dim`.
+    `axis` for `dim`. sees_out: whether the function takes the tensor, as `_target`.
     """
     signature, name = inspect.signature(function), function.__name__
     out_parameter = inspect.Parameter(
@@ -33,6 +33,8 @@ def takes_out(function, tags=frozenset()):
         targets = inplace_check.targets_of(
             name, jax.tree.leaves((args, kwargs), is_leaf=_is_tensor), out
         )
+        if sees_out:
+            kwargs["_target"] = targets[0]
         output = function(*args, **kwargs)
         inplace_check.check_kind(name, out, isinstance(output, Tensor))
         results = [output] if isinstance(output, Tensor) else list(output)
@@ -51,6 +53,7 @@ def takes_out(function, tags=frozenset()):
 
 
 takes_exact_out = functools.partial(takes_out, tags=frozenset(["exact_out"]))
+takes_seen_out = functools.partial(takes_out, sees_out=True)
 takes_real_out = functools.partial(takes_out, tags=frozenset(["real_out"]))
 
 

@@ -29,13 +29,14 @@ from ..frontend.random import (
     refuse_long,
     samples_in_turn,
 )
+from ..frontend.request import is_dense_copy
 from ..late import LateModule
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
 from . import samplers
 from .arguments import check_probability, check_tensor
-from .out import takes_exact_out, takes_out
+from .out import takes_exact_out, takes_out, takes_seen_out
 
 rejection = LateModule("jaxgrad.frontend.rejection")  # it needs NumPy's random numbers
 
@@ -195,13 +196,14 @@ def _check_weights(weights):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-@takes_out
+@takes_seen_out
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor:
     """Return numbers from normal distributions with the given means and standard deviations.
 
     mean, std: numbers, or floating-point tensors that broadcast; the result has their shape, and
     the dtype of `mean` if that is a tensor. size: the shape, a list of ints, if both are numbers.
-    generator: the default one if it is None. Other options as for `rand`.
+    generator: the default one if it is None. Other options as for `rand`. A number as the mean of
+    complex numbers is that of both parts.
 
     The gradients of `mean` and `std` are 0; write `mean + std * randn_like(std)` to get others.
     Raises RuntimeError for a negative `std`, TypeError if both are numbers and there is no size,
@@ -211,30 +213,49 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
     tensor([1., 2.])
     """
     tensors = [parameter for parameter in (mean, std) if isinstance(parameter, Tensor)]
-    if bool(tensors) == (size is not None):
+    is_misused = any(tensor.ndim for tensor in tensors) if size is not None else not tensors
+    if is_misused:
         raise TypeError(
             "normal() received an invalid combination of arguments: two numbers need a size, and "
             "tensors give it"
         )
     _check_deviation(std)
     options["generator"] = generator
-    requires_grad = options.pop("requires_grad", False)
-    if not tensors:
+    requires_grad, target = options.pop("requires_grad", False), options.pop("_target", None)
+    if target is not None:
+        options.setdefault("dtype", target.dtype)
+    if size is not None:
+        shape = shape_of("normal", size)
+        options["_steps"] = _steps_of(target, shape)
         mean, std = number_of("normal", "mean", mean), number_of("normal", "std", std)
-        numbers = _normal("normal", shape_of("normal", size), options, mean, std)
+        numbers = _normal("normal", shape, options, mean, std)
         return numbers.requires_grad_(requires_grad)
     check_draw(*tensors)
     shape = promotion.broadcast_shapes("normal", *(tensor.shape for tensor in tensors))
     options, is_scaled = like("normal", tensors[0], options), not isinstance(std, Tensor)
+    if tensors[0].is_complex() and not dtypes.as_dtype(options["dtype"]).is_complex:
+        raise RuntimeError(
+            f"normal: result type {tensors[0].dtype.scalar_type} can't be cast to the desired "
+            f"output type {dtypes.as_dtype(options['dtype']).scalar_type}"
+        )
+    options["_steps"] = _steps_of(target, shape)
     sample = _normal("normal", shape, options, 0.0, std if is_scaled else 1.0)
     numbers = ops._normal(mean, 1.0 if is_scaled else std, sample)
     return numbers if numbers.dtype is sample.dtype else numbers.to(sample.dtype)
 
 
+def _steps_of(target: Tensor | None, shape):
+    """The strides of a tensor that takes the numbers, if it has their shape."""
+    return target.stride() if target is not None and target.shape == shape else None
+
+
 def _normal(name, shape, options, mean, std) -> Tensor:
     """Normal numbers; mean, std: Python numbers, maybe those of a trace, or tensors."""
+    if isinstance(mean, complex):
+        raise TypeError(f"{name}(): argument 'mean' must be float, not complex")
     if not {type(mean), type(std)} <= {int, float, bool}:
-        return draw_normal(name, shape, options) * std + mean
+        sample = draw_normal(name, shape, options) * std
+        return sample + (sample.new_tensor(1 + 1j) * mean if sample.is_complex() else mean)
     numbers = float(std), float(mean)
     return draw_floats(name, draw.scaled_normal, shape, options, "normal_kernel_cpu", *numbers)
 
@@ -306,7 +327,8 @@ def _refuse(kernel, tensor, is_refused):
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """Fill the tensor with numbers from a normal distribution, and return it.
 
-    mean, std: numbers. generator: the default one if it is None.
+    mean, std: numbers; the mean is that of both parts of a complex number. generator: the default
+    one if it is None.
 
     Raises RuntimeError for a negative `std` and for a leaf that requires grad, NotImplementedError
     for an integer tensor.
@@ -406,10 +428,8 @@ def truncated_normal_(self: Tensor, mean, std, least, greatest, generator) -> Te
     values = [(1 + math.erf((end - mean) / std / math.sqrt(2.0))) / 2 for end in (least, greatest)]
     bounds = [2 * value - 1 for value in values]
     _check_range(*bounds)
-    numbers = (*bounds, std, mean, least, greatest)
-    if not self.dtype.is_floating_point:
-        single = self.new_empty(self.shape, dtype=dtypes.float32)
-        return self.copy_(truncated_normal_(single, mean, std, least, greatest, generator))
+    numbers = *bounds, std, mean, least, greatest, is_dense_copy(self.shape, self.stride())
+    _refuse("normal_kernel_cpu", self, not self.dtype.is_floating_point)
     sample = _drawn("trunc_normal_", samplers.TRUNCATED_NORMAL, self, generator, *numbers)
     return inplace_check.replace(ops._normal_, self, sample)
 

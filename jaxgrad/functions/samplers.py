@@ -38,7 +38,7 @@ def _uniforms(unit, dtype, low, high):
     return numbers
 
 
-def _truncated_normals(unit, dtype, low, high, std, mean, least, greatest):
+def _truncated_normals(unit, dtype, low, high, std, mean, least, greatest, _):
     """By inversion of the distribution function, in single precision whatever the dtype; low, high:
     the values of the error function at the bounds.
     """

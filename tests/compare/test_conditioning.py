@@ -47,3 +47,21 @@ def test_the_distances_are_those_from_double_precision():
 def test_runs_without_common_calls_say_nothing():
     pair = comparison(single(1e-3), single(-1e-3))
     assert judge(pair, comparison(TRUTH, TRUTH, line=2)).verdict == UNKNOWN
+
+
+@pytest.mark.parametrize(("flips", "verdict"), [(1, ROUNDING), (3, ROUNDING), (300, FARTHER)])
+def test_few_elements_on_the_other_side_of_a_jump_are_rounding(flips, verdict):
+    truth = np.random.RandomState(0).randn(1000)
+    runs = [truth * (1 + 1e-6), truth * (1 - 1e-6)]
+    runs[1][:flips] = 0
+    pair = comparison(*(run.astype(np.float32) for run in runs))
+    conditioning = judge(pair, comparison(truth, truth))
+    assert (conditioning.verdict, conditioning.has_jumps) == (verdict, verdict == ROUNDING)
+
+
+def test_a_jump_hides_no_run_that_is_farther():
+    truth = np.random.RandomState(0).randn(1000)
+    runs = [truth * (1 + 1e-6), truth * (1 - 1e-4)]
+    runs[1][0] = 0
+    pair = comparison(*(run.astype(np.float32) for run in runs))
+    assert judge(pair, comparison(truth, truth)).verdict == FARTHER

@@ -189,6 +189,10 @@ cases(
     normal_std=lambda c: c.lib.normal(1.5, c.tensor()),
     normal_broadcast=lambda c: c.lib.normal(c.tensor(shape=(4, 1)), c.tensor(shape=(1, 5))),
     normal_out=lambda c: c.lib.normal(c.lib.ones(c.shape), 2.0, out=c.lib.empty(c.shape)),
+    normal_out_dtype=lambda c: c.lib.normal(
+        c.tensor(dtype=c.lib.float32), 2.0, out=c.target("float64", *COMPLEX).clone()
+    ),
+    normal_size_out=lambda c: c.lib.normal(1.5, 2.0, c.shape, out=c.target(*COMPLEX).clone()),
     normal_complex=lambda c: c.lib.normal(c.tensor(dtype=c.dtype(*COMPLEX)), 2.0),
 )
 
@@ -198,7 +202,7 @@ cases(
     uniform_=lambda c: c.target(*FLOATS, *COMPLEX).uniform_(),
     uniform_bounds=lambda c: c.target(*FLOATS).uniform_(-1.5, 2.25),
     normal_=lambda c: c.target(*FLOATS, *COMPLEX).normal_(),
-    normal_scaled=lambda c: c.target(*FLOATS).normal_(1.5, 0.3),
+    normal_scaled=lambda c: c.target(*FLOATS, *COMPLEX).normal_(1.5, 0.3),
     exponential_=lambda c: c.target(*FLOATS).exponential_(1.7),
     geometric_=lambda c: c.target(*FLOATS, *INTEGERS).geometric_(0.3),
     cauchy_=lambda c: c.target(*FLOATS).cauchy_(0.5, 2.0),
@@ -320,9 +324,7 @@ case("init.orthogonal_tall", 60)(
 )
 for bounds in ((0.5, 0.9, -1.0, 1.5), (0.0, 0.02), (0.0, 1.0, 2.5, 4.0), (1.0, 3.0, -0.5, 0.25)):
     case(f"init.trunc_normal_{bounds}", 60)(
-        lambda c, bounds=bounds: c.lib.nn.init.trunc_normal_(
-            c.lib.zeros(c.shape, dtype=c.dtype(*FLOATS)), *bounds
-        )
+        lambda c, bounds=bounds: c.lib.nn.init.trunc_normal_(c.target(*FLOATS), *bounds)
     )
 case("init.generator", 60)(
     lambda c: c.lib.nn.init.normal_(
