@@ -233,16 +233,22 @@ class Executable:
 
         def kernel(*inputs):
             inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
-            with first_run.deferred_signals():
-                self.kernel.call(*inputs)
-                jax.block_until_ready(self.results)
+            first_run.run_whole(self.run_to_end, inputs)
             self.has_run = True
 
         return kernel
 
+    def run_to_end(self, inputs):
+        self.kernel.call(*inputs)
+        jax.block_until_ready(self.results)
+
     def keep_results(self, *inputs):
         """Run the program; its results are in `results` before Python handles a signal."""
-        self.results.extend(itertools.starmap(self.program, (inputs,)))
+        run = itertools.starmap(self.program, (inputs,))
+        if self.donation:
+            first_run.run_whole(self.results.extend, run)
+        else:
+            self.results.extend(run)
         return self.results[0]
 
     def keep_results_of_host(self, *inputs):
@@ -251,7 +257,9 @@ class Executable:
 
     def has_deleted(self, inputs) -> bool:
         """Whether the program has taken the memory of an input."""
-        return self.host is None and any(inputs[number].is_deleted() for number in self.donation)
+        donated = [inputs[number] for number in self.donation]
+        # the host takes others
+        return any(isinstance(array, jax.Array) and array.is_deleted() for array in donated)
 
     def states(self) -> list[tuple]:
         """The states of the generators."""

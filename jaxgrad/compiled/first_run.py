@@ -1,16 +1,17 @@
-"""The first run of a program that takes the memory of its inputs: an interrupt or a lack of memory
-may lose no tensor.
+"""Runs of programs that take the memory of their inputs: an interrupt or a lack of memory may lose
+no tensor.
 
-JAX deletes the inputs and then runs Python code before the results exist, so signals wait until the
-end of the run. A failed run deletes its inputs too, so memory is compared with what the program
-needs before the run, if the device tells how much it has. Later runs need neither precaution: JAX
-runs them in C, and they need the same memory.
+JAX deletes the inputs and then, whenever arguments are of a new kind (an array in place of NumPy's,
+another setting of JAX), runs Python code before the results exist. So signals wait until they do. A
+failed run deletes its inputs too, so before the first run memory is compared with what the program
+needs, if the device tells how much it has. Later runs need the same memory.
 """
 
 from __future__ import annotations
 
+import _signal  # without the enumerations of `signal`, which take more time than a run
 import collections
-import contextlib
+import itertools
 import signal
 import threading
 from pathlib import Path
@@ -25,26 +26,39 @@ except ImportError:  # not on Windows
 # lowered programs whose compilation was interrupted: XLA's threads go on and read them
 interrupted: collections.deque = collections.deque(maxlen=64)
 
+SIGNALS = sorted(map(int, signal.valid_signals()))
 
-@contextlib.contextmanager
-def deferred_signals():
-    """Handle signals at the end of the block. Only the main thread handles any."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handlers, arrived = {}, []
+
+def run_whole(run, *arguments):
+    """`run(*arguments)`; signals that arrive meanwhile are handled after it. Only the main thread
+    handles any.
+    """
+    if threading.get_ident() != threading.main_thread().ident:
+        return run(*arguments)
+    waiting, arrived = {}, []
     try:
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
-            if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, lambda *received: arrived.append(received))
-        yield
+        for number in itertools.compress(SIGNALS, map(callable, map(_signal.getsignal, SIGNALS))):
+            waiting[number] = _signal.getsignal(number)
+            _signal.signal(number, lambda *received: arrived.append(received))
+        return run(*arguments)
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        handlers = waiting.copy()
+        _put_back(waiting)
         for number, frame in arrived:
             handlers[number](number, frame)
+
+
+def _put_back(handlers: dict):
+    """Set the handlers of signals and remove them from the dict: all of them, even if one of those
+    set again raises at once.
+    """
+    try:
+        for number in [*handlers]:
+            _signal.signal(number, handlers[number])
+            del handlers[number]
+    finally:
+        if handlers:
+            _put_back(handlers)
 
 
 def inputs_of(name: str, compiled, inputs, donated: list[int]):

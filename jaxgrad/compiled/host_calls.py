@@ -64,14 +64,14 @@ class HostCalls:
 
     `calls`: how many it has made; `start`, `end`: the numbers of calls after which XLA begins to
     compile the program, and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of
-    the later calls; `is_over`: whether XLA has taken over.
+    the later calls; `is_used`, `is_over`: whether the host and then XLA has taken over.
     """
 
     def __init__(self, jaxpr, outputs, constants):
         self.jaxpr = jaxpr.replace(outvars=outputs)  # until the first call
         self.constants = constants
         self.function = self.wait = self.of_xla = None
-        self.is_over = False
+        self.is_used = self.is_over = False
         self.calls = self.start = self.end = 0
 
     def choose(self, compiling, leaves):
@@ -88,9 +88,11 @@ class HostCalls:
             compiling.host = None
             return
         kernel = compiling.keep_results_of_host if compiling.changes_state else self.run
-        if compiling.kernel.compute != kernel:
-            self.of_xla = compiling.kernel.compute
+        if not self.is_used:
+            if compiling.kernel.compute != kernel:
+                self.of_xla = compiling.kernel.compute
             compiling.kernel.use(kernel)
+            self.is_used = True  # last, since an interrupt may come anywhere
 
     def serves(self, compiling, leaves) -> bool:
         """Whether the host makes the next call, which is counted."""

@@ -4,15 +4,18 @@
 """
 
 import itertools
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from helpers import interrupts
 
 import jaxgrad as torch
+from jaxgrad.compiled import first_run
 from jaxgrad.core import deferred, executor
 
 
@@ -45,6 +48,44 @@ def test_interrupts_of_first_calls_leave_no_broken_cache_of_jax(mode, monkeypatc
             break
         assert values.sin().exp().sum().item() == pytest.approx(expected, rel=1e-6)
     assert number >= 12
+
+
+def test_interrupts_between_donation_and_results(monkeypatch):
+    """JAX runs Python code there whenever a call has arguments of a new kind."""
+    monkeypatch.setattr(executor, "chosen", "compiled")
+    device = jax.devices()[0]
+    for number in itertools.count():
+        w = torch.ones(3)
+
+        @torch.jit
+        def step(x, w=w):
+            w.add_(x)
+
+        step(torch.ones(3))
+        x = torch.asarray(jax.device_put(np.full(3, 2, np.float32), device))
+        profile = interrupts.AfterDeletion(number, w)
+        interrupts.at_moment(profile, step, x)
+        if not profile.has_raised:
+            break
+        assert w.tolist() == [4] * 3
+    assert number >= 5
+
+
+def test_a_signal_with_several_handlers_leaves_all_of_them():
+    """A handler that raises while others are put back."""
+    calls, numbers = [], (signal.SIGUSR1, signal.SIGUSR2)
+
+    def handler(number, _):
+        calls.append(number)
+        raise KeyboardInterrupt
+
+    for number in numbers:
+        signal.signal(number, handler)
+    for number in numbers:
+        with pytest.raises(KeyboardInterrupt):
+            first_run.run_whole(signal.raise_signal, number)
+    assert calls == [*numbers]
+    assert [*map(signal.getsignal, numbers)] == [handler, handler]
 
 
 class Failing:
@@ -177,8 +218,6 @@ class FakeDevice:
 
 
 def test_memory_that_a_device_tells():
-    from jaxgrad.compiled import first_run
-
     assert first_run.free_bytes(FakeDevice(100, 30)) == 70
 
 
@@ -190,10 +229,6 @@ class FakeArray:
 @pytest.mark.parametrize(("room", "outcome"), [(1000, "copied"), (130, "taken"), (110, "refused")])
 def test_inputs_of_a_first_run(room, outcome, monkeypatch):
     """Copies where there is room for them; else the inputs, if the program alone fits."""
-    import jax
-
-    from jaxgrad.compiled import first_run
-
     sizes = SimpleNamespace(temp_size_in_bytes=100, output_size_in_bytes=60, alias_size_in_bytes=40)
     compiled = SimpleNamespace(memory_analysis=lambda: sizes)
     inputs = [FakeArray(FakeDevice(room, 0)), FakeArray(FakeDevice(room, 0))]

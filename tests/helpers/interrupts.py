@@ -19,6 +19,7 @@ from jax.extend.core import set_current_trace, take_current_trace
 
 import jaxgrad as torch
 from jaxgrad.core.jax_internals import current_trace
+from jaxgrad.tape.tensor import held
 
 
 class Job:
@@ -291,6 +292,23 @@ class InCacheOfJax(AtJaxState):
             if self.left < 0:
                 self.has_raised = True
                 raise KeyboardInterrupt
+
+
+class AfterDeletion(AtJaxState):
+    """Sends the signal of Ctrl-C at the n-th function of Python that is called while an array is
+    deleted that a tensor still holds: that of the first parameter of a job.
+    """
+
+    def __init__(self, number: int, tensor):
+        super().__init__(number)
+        self.tensor = tensor
+
+    def __call__(self, frame, event, _):
+        if event == "call" and not self.has_raised and held(self.tensor).is_deleted():
+            self.left -= 1
+            if self.left < 0:
+                self.has_raised = True
+                signal.raise_signal(signal.SIGINT)
 
 
 def jax_state():
