@@ -8,7 +8,7 @@ import traceback
 from . import ops
 from .autograd.grad_mode import no_grad
 from .core import dtypes
-from .core.device import as_device
+from .core.device import as_device, sparse_coo
 from .frontend.storages import StorageBase
 from .late import LateModule
 from .names.missing import missing_in
@@ -16,6 +16,8 @@ from .tape.tensor import Tensor
 
 parameter = LateModule("jaxgrad.nn.parameter")
 memory = LateModule("jaxgrad.frontend.storage_tensors")
+coo = LateModule("jaxgrad.sparse._construction")
+compressed = LateModule("jaxgrad.sparse._compressed_construction")
 
 
 def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
@@ -131,6 +133,21 @@ def _rebuild_tensor_v2(
     """
     tensor = _rebuild_tensor(storage, storage_offset, size, stride)
     return _as_leaf(tensor, requires_grad, backward_hooks)
+
+
+def _rebuild_sparse_tensor(layout, data) -> Tensor:
+    """A sparse tensor. data: of the layout `sparse_coo` indices, values, a size, and maybe whether
+    it is coalesced; of a compressed one both kinds of indices, values and a size.
+
+    >>> parts = jaxgrad.tensor([[0, 2]]), jaxgrad.ones(2), (3,)
+    >>> jaxgrad._utils._rebuild_sparse_tensor(jaxgrad.sparse_coo, parts).to_dense()
+    tensor([1., 0., 1.])
+    """
+    *parts, size = data[:3] if layout is sparse_coo else data
+    if layout is sparse_coo:
+        is_coalesced = data[3] if len(data) > 3 else None
+        return coo.sparse_coo_tensor(*parts, size, is_coalesced=is_coalesced)
+    return compressed.sparse_compressed_tensor(*parts, size, layout=layout)
 
 
 def _as_leaf(tensor: Tensor, requires_grad: bool, hooks) -> Tensor:

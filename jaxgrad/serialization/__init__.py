@@ -29,6 +29,12 @@ from ._options import set_crc32_options as set_crc32_options
 from ._options import set_default_load_endianness as set_default_load_endianness
 from ._options import set_default_mmap_options as set_default_mmap_options
 from ._options import skip_data as skip_data
+from ._packages import _cpu_deserialize as _cpu_deserialize
+from ._packages import _cpu_tag as _cpu_tag
+from ._packages import _package_registry as _package_registry
+from ._packages import default_restore_location as default_restore_location
+from ._packages import location_tag as location_tag
+from ._packages import register_package as register_package
 from ._refused import EmptyFile, MissingFolder, RefusedFile, shown
 from ._replace import replacing
 from ._safe_classes import add_safe_globals as add_safe_globals
@@ -38,6 +44,8 @@ from ._safe_classes import safe_globals as safe_globals
 from ._source import opened
 from ._tensor_files import encode_tensors, load_tensors
 from ._torch_files import Archive, Stream
+from ._zip_files import _open_zipfile_reader as _open_zipfile_reader
+from ._zip_files import _open_zipfile_writer as _open_zipfile_writer
 
 # what PyTorch's files begin with, and the sizes and words that they use
 MAGIC_NUMBER, PROTOCOL_VERSION = MAGIC, VERSION
@@ -45,7 +53,7 @@ SHORT_SIZE, INT_SIZE, LONG_SIZE = SIZES.values()
 DEFAULT_PROTOCOL, STORAGE_KEY_SEPARATOR = 2, ","
 MAP_SHARED, MAP_PRIVATE = getattr(mmap_module, "MAP_SHARED", None), _options.load.mmap_flags
 
-ENCODINGS = ("ascii", "utf-8", "utf8", "latin1", "latin-1")
+ENCODINGS = ("ascii", "utf-8", "utf8", "latin1", "latin-1", "bytes")
 
 
 @shows_users_frames
@@ -70,7 +78,9 @@ def save(
     format: "pt" for a file that `torch.load` of PyTorch reads, with `weights_only=True` if it holds
     only data; or "safetensors", the default for a name that ends in .safetensors.
     pickle_protocol: the version that the file names; its instructions are those of version 2.
-    pickle_module: its functions have no effect, since jaxgrad writes the instructions itself.
+    pickle_module: a module such as cloudpickle, whose `Pickler` says how objects that are no data
+    are made (`reducer_override`, `dispatch_table`), and whose `dumps` writes those that cannot be
+    written otherwise, as functions without a name; jaxgrad writes all other instructions itself.
     _use_new_zipfile_serialization: False for the format of PyTorch before 1.6.
     _disable_byteorder_record: leave out the order of the bytes of numbers.
 
@@ -102,11 +112,19 @@ def save(
     if format == "safetensors":
         write = encode_tensors(obj)
     elif _use_new_zipfile_serialization:
-        write = encode_archive(obj, pickle_protocol, not _disable_byteorder_record)
+        has_byte_order = not _disable_byteorder_record
+        write = encode_archive(obj, pickle_protocol, has_byte_order, pickle_module)
+    elif _options.of_thread.skips_data:
+        raise RuntimeError(
+            "Cannot use skip_data=True with _use_new_zipfile_serialization=False: the format "
+            "before PyTorch 1.6 has no room without elements"
+        )
     else:
-        write = encode_stream(obj, pickle_protocol)
+        write = encode_stream(obj, pickle_protocol, pickle_module)
     if not is_path:
         write(_all_of(f))
+        if hasattr(f, "flush"):
+            f.flush()
         return
     path = os.path.realpath(f)
     if not os.path.isdir(os.path.dirname(path)):
@@ -139,8 +157,9 @@ def load(
     functions. With False a file that holds other objects is read by Python's module pickle, with a
     warning: it runs what the file names, so do this only with a file that you trust.
     mmap: True maps the file at a path, so that only what is used is read; the file must not change
-    as long as the tensors exist. encoding: of strings of Python 2. pickle_module: a module whose
-    `Unpickler` reads the file, for which `weights_only` is False.
+    as long as the tensors exist. encoding: of strings of Python 2, "bytes" to leave them as they
+    are. pickle_module: a module whose `Unpickler` reads the file, for which `weights_only` is
+    False.
 
     Tensors keep their shapes, strides, dtypes and `requires_grad`; parameters stay parameters;
     tensors that share memory in the file share it. Raises RuntimeError (an
@@ -234,15 +253,6 @@ class SourceChangeWarning(Warning):
     """The warning of PyTorch before 1.6 where the code of a class has changed since it was saved.
     jaxgrad keeps no code in files, and gives none.
     """
-
-
-def location_tag(storage) -> str:
-    """Return the word by which a file names the device of a storage.
-
-    >>> jaxgrad.serialization.location_tag(jaxgrad.zeros(1, device="cpu").untyped_storage())
-    'cpu'
-    """
-    return str(storage.device)
 
 
 def normalize_storage_type(storage_type: type) -> type:

@@ -169,11 +169,13 @@ class ArchiveWriter:
     """Writes an archive from its start to its end, without going back.
 
     write: takes bytes. has_checksums: whether entries have the checksum CRC-32, without which only
-    PyTorch and jaxgrad read them. Call `close` at the end.
+    PyTorch and jaxgrad read them. alignment: their bytes begin at a multiple of it. Call `close` at
+    the end.
     """
 
-    def __init__(self, write: Callable, has_checksums: bool = True):
+    def __init__(self, write: Callable, has_checksums: bool = True, alignment: int = ALIGNMENT):
         self.write_bytes, self.position, self.has_checksums = write, 0, has_checksums
+        self.alignment = alignment
         self.directory: list[bytes] = []
 
     def _write(self, data):
@@ -187,7 +189,7 @@ class ArchiveWriter:
         sums = checksum, min(size, ELSEWHERE), min(size, ELSEWHERE)
         wide = _field(ZIP64, struct.pack("<QQ", size, size)) if size >= ELSEWHERE else b""
         begin = start + LOCAL.size + len(encoded) + len(wide) + 4
-        extra = wide + _field(0x4246, bytes(-begin % ALIGNMENT))  # "FB", as PyTorch calls it
+        extra = wide + _field(0x4246, bytes(-begin % self.alignment))  # "FB", as PyTorch calls it
         version = 45 if wide else 20
         # bit 11: the name is UTF-8
         kind = version, 0x800, 0, 0, DATE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import io
 import struct
 import sys
 import types
@@ -31,9 +32,9 @@ from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Buffer, Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, is_compressed
 from ..tape.tensor import Tensor, concrete
-from . import _options
+from . import _options, _packages
 from ._archive import ArchiveWriter
-from ._memory import Place
+from ._memory import Candidate, Place
 from ._refused import refusal
 from ._safe_classes import NUMPY_TYPE
 from ._saved_memory import (
@@ -43,7 +44,6 @@ from ._saved_memory import (
     memory_of,
     memory_of_storage,
 )
-from ._source import ALIGNMENT
 
 masked = LateModule("jaxgrad.masked")
 
@@ -55,18 +55,18 @@ MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 SIZES = {"short": 2, "int": 4, "long": 4}
 
 
-def encode_archive(obj, protocol: int = 2, has_byte_order: bool = True):
+def encode_archive(obj, protocol: int = 2, has_byte_order: bool = True, pickle_module=None):
     """A function that writes an object as an archive, by a function that takes bytes. Errors as for
     `save`.
     """
-    encoder = Encoder(protocol)
+    encoder = Encoder(protocol, pickle_module=pickle_module)
     encoder.value(obj, ())
     return functools.partial(_write, encoder, has_byte_order)
 
 
-def encode_stream(obj, protocol: int = 2):
+def encode_stream(obj, protocol: int = 2, pickle_module=None):
     """A function that writes an object in the format of PyTorch before 1.6."""
-    encoder = Encoder(protocol, of_stream=True)
+    encoder = Encoder(protocol, of_stream=True, pickle_module=pickle_module)
     encoder.value(obj, ())
     return functools.partial(_write_stream, encoder)
 
@@ -101,10 +101,11 @@ def _elements(memory: SavedMemory, dtype) -> np.ndarray:
 
 
 def _write(encoder: Encoder, has_byte_order: bool, write):
-    archive = ArchiveWriter(write, _options.save.compute_crc32)
+    alignment = _options.save.storage_alignment
+    archive = ArchiveWriter(write, _options.save.compute_crc32, alignment)
     archive.add("archive/data.pkl", bytes(encoder.code) + b".")
     archive.add("archive/.format_version", b"1")
-    archive.add("archive/.storage_alignment", str(ALIGNMENT).encode())
+    archive.add("archive/.storage_alignment", str(alignment).encode())
     if has_byte_order:
         archive.add("archive/byteorder", b"little")
     for number, memory, dtype in encoder.storages.values():
@@ -113,16 +114,45 @@ def _write(encoder: Encoder, has_byte_order: bool, write):
     archive.close()
 
 
+class ModulePickling:
+    """How a module that stands for pickle makes objects that are no data. pickle_module, protocol:
+    as for `save`.
+    """
+
+    def __init__(self, pickle_module, protocol: int):
+        self.module, self.protocol = pickle_module, protocol
+        pickler = pickle_module.Pickler(io.BytesIO(), protocol)
+        self.override = getattr(pickler, "reducer_override", None)
+        self.table = getattr(pickler, "dispatch_table", {})
+
+    def parts(self, value):
+        """What makes an object, as its methods for pickling say; NotImplemented for no answer."""
+        parts = NotImplemented if self.override is None else self.override(value)
+        if parts is NotImplemented and type(value) in self.table:
+            return self.table[type(value)](value)
+        return parts
+
+    def whole(self, value):
+        """The call of the module's `loads` that makes an object."""
+        return self.module.loads, (self.module.dumps(value, self.protocol),)
+
+    def named(self, value):
+        """What makes a class or function that has no place in a module."""
+        parts = self.parts(value)
+        return self.whole(value) if parts is NotImplemented else parts
+
+
 class Encoder:
     """The instructions that make an object, and the memory of its tensors.
 
     protocol: the version that the file names; the instructions are those of 2. of_stream: whether
-    storages are described as before PyTorch 1.6. storages: by the key of a memory its number in the
-    file, the memory and the dtype.
+    storages are described as before PyTorch 1.6. pickle_module: as for `save`. storages: by the key
+    of a memory its number in the file, the memory and the dtype.
     """
 
-    def __init__(self, protocol: int = 2, of_stream: bool = False):
+    def __init__(self, protocol: int = 2, of_stream: bool = False, pickle_module=None):
         self.protocol, self.of_stream = max(protocol, 2), of_stream
+        self.pickling = None if pickle_module is None else ModulePickling(pickle_module, protocol)
         self.code = bytearray((0x80, self.protocol))
         # by the id of an object, or by the name of a global, the number that it is kept under
         self.memo: dict = {}
@@ -267,6 +297,9 @@ class Encoder:
         for part in filter(None, outer.split(".")):
             holder = getattr(holder, part, None)
         if getattr(holder, last, None) is not value:
+            if self.pickling is not None:
+                self._object_of(self.pickling.named(value), value, path)
+                return
             why = f"Can't pickle it, since {module}.{name} is another object or none"
             raise refusal(value, path, f"{why}: a file has the names of functions and classes")
         if outer:
@@ -278,11 +311,10 @@ class Encoder:
         """An object of any class, as its methods for pickling describe it (PEP 307)."""
         if is_of_pytorch(value):
             raise refusal(value, path, "a file holds tensors of jaxgrad")
-        reduce = copyreg.dispatch_table.get(type(value))
-        try:
-            parts = reduce(value) if reduce else value.__reduce_ex__(2)
-        except TypeError as error:
-            raise refusal(value, path, str(error)) from error
+        self._object_of(self._parts(value, path), value, path)
+
+    def _object_of(self, parts, value, path):
+        """An object, by what its methods for pickling give."""
         if isinstance(parts, str):
             self._global(f"{value.__module__} {parts}")
             return
@@ -301,6 +333,20 @@ class Encoder:
         self._keep(value)
         self._contents(value, path, items, pairs)
         self._state(value, path, state, set_state)
+
+    def _parts(self, value, path):
+        """What the methods of an object for pickling give."""
+        parts = NotImplemented if self.pickling is None else self.pickling.parts(value)
+        if parts is not NotImplemented:
+            return parts
+        reduce = copyreg.dispatch_table.get(type(value))
+        try:
+            parts = reduce(value) if reduce else value.__reduce_ex__(2)
+        except TypeError as error:
+            if self.pickling is not None:
+                return self.pickling.whole(value)
+            raise refusal(value, path, str(error)) from error
+        return parts
 
     def _contents(self, value, path, items, pairs):
         """The elements of a list of any class, and the items of a dict."""
@@ -380,6 +426,8 @@ class Encoder:
             self._quantized(value)
         elif is_of_jaxgrad and value.is_nested and value.layout is devices.strided:
             self._nested(value)
+        elif is_of_jaxgrad and value.is_nested:
+            self._jagged(value, path)
         elif is_of_jaxgrad and isinstance(value, masked.MaskedTensor):
             self._masked(value, path)
         elif is_of_jaxgrad and not isinstance(value, Buffer) and type(value) is not Tensor:
@@ -471,6 +519,19 @@ class Encoder:
             self._dense(part)
         self.code += b"tR"
 
+    def _jagged(self, value, path):
+        """A jagged nested tensor: its values, and where in them the components lie."""
+        parts = {"values": value.values().detach(), "offsets": value.offsets(), "lengths": None}
+        parts |= {"_ragged_idx": value._ragged, "_metadata_cache": {}}
+        parts["requires_grad"] = value.requires_grad
+        self._global("torch._tensor _rebuild_from_type_v2")
+        self.code += b"("
+        self._global("torch.nested._internal.nested_tensor _rebuild_njt")
+        self._global("torch.nested._internal.nested_tensor NestedTensor")
+        self._tuple((parts,), path)
+        self.value({}, path)
+        self.code += b"tR"
+
     def _masked(self, value, path):
         """A masked tensor: its data and its mask."""
         kind = "torch.masked.maskedtensor.core MaskedTensor"
@@ -510,7 +571,9 @@ class Encoder:
         """The memory of tensors, by the number that the file has it under. name: of its class, by
         default that for the dtype.
         """
-        number, _, known = self.storages.setdefault(memory.key, (len(self.storages), memory, dtype))
+        # one without elements shares nothing
+        key = memory.key if memory.count(dtypes.uint8) else (memory.key, dtype)
+        number, _, known = self.storages.setdefault(key, (len(self.storages), memory, dtype))
         if known is not dtype:
             raise RuntimeError(DIFFERENT_DTYPES.format(known, dtype))
         self.code += b"("
@@ -518,7 +581,10 @@ class Encoder:
         name = name or (None if is_untyped else STORAGE_NAMES.get(dtype))
         self._global("torch.storage UntypedStorage" if name is None else f"torch {name}")
         count = memory.count(dtypes.uint8 if name is None else dtype)
-        for part in (str(number), memory.location, count, *[None] * self.of_stream):
+        location = memory.location
+        if _packages.is_changed():
+            location = _packages.location_tag(Candidate(location, memory.count(dtypes.uint8)))
+        for part in (str(number), location, count, *[None] * self.of_stream):
             self.value(part, ())
         self.code += b"tQ"
 

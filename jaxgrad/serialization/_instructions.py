@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from ..core import device, dtypes
 from ..core.aval import Size
 from ..tape.tensor import Tensor
-from ._refused import RefusedFile, shown
+from ._refused import RefusedFile, UndecodedText, shown
 from ._source import Source
 
 NEWEST_PROTOCOL = 5
@@ -235,11 +235,14 @@ class Machine:
                 return self.text(text, "utf-8")
         raise self.refuse(f"a name is longer than {LONGEST_NAME} bytes")
 
-    def text(self, data: bytes, encoding: str) -> str:
+    def text(self, data: bytes, encoding: str) -> str | bytes:
+        if encoding == "bytes":
+            return data
         try:
             return data.decode(encoding, "surrogatepass" if encoding == "utf-8" else "strict")
-        except UnicodeDecodeError:
-            raise self.refuse(f"a string is not {encoding}: {shown(data)}") from None
+        except UnicodeDecodeError as error:
+            why = f"a string is not {encoding}: {shown(data)}"
+            raise UndecodedText(*error.args[:4], str(self.refuse(why))) from None
 
     # ---- the stack
 

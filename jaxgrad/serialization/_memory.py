@@ -24,6 +24,7 @@ from ..frontend.array_creation import finish, from_host
 from ..frontend.storages import TypedStorage
 from ..storage.alias import begin, place_detached
 from ..tape.tensor import Tensor, abstract_value, held, hold
+from . import _packages
 from ._refused import shown
 
 MOST_DIMENSIONS = 64
@@ -99,14 +100,18 @@ class Loading:
                     "load(): map_location returns the storage that it gets, its cpu() or cuda(), "
                     f"or None, not {type(chosen).__name__}"
                 )
-            return self._restored(location) if chosen is None else as_device(chosen.device)
+            return self._restored(location, size) if chosen is None else as_device(chosen.device)
         if isinstance(target, dict):
             target = target.get(location, location)
-            return self._restored(target) if isinstance(target, str) else as_device(target)
-        return self._restored(location) if target is None else as_device(target)
+            return self._restored(target, size) if isinstance(target, str) else as_device(target)
+        return self._restored(location, size) if target is None else as_device(target)
 
-    def _restored(self, location: str) -> device | None:
+    def _restored(self, location: str, size: int) -> device | None:
         """The device that a file names. A file made on a CPU loads on the default device."""
+        if _packages.is_changed():
+            chosen = _packages.restored(Candidate("cpu", size), location)
+            if chosen is not None:
+                return as_device(chosen.device)
         if location == "cpu":
             return None
         try:
@@ -118,9 +123,10 @@ class Loading:
                 "map_location='cpu')"
             ) from None
         if not (is_meta(device) or has(device.type)):
+            kind = "a CUDA device" if device.type == "cuda" else f"the device {device}"
             raise self.source.refuse(
-                f"Attempting to deserialize object on the device {device}, and JAX has found none. "
-                "If you are running on a CPU-only machine, please use torch.load with "
+                f"Attempting to deserialize object on {kind}, and JAX has found none. If you are "
+                "running on a CPU-only machine, please use torch.load with "
                 "map_location=torch.device('cpu') to map your storages to the CPU"
             )
         return device
@@ -159,6 +165,7 @@ class FileStorage(TypedStorage):
         self.read, self.is_meta = read, where is not None and is_meta(where)
         self.users: list[tuple[weakref.ref, Place]] = []
         self.arrays: dict = {}
+        self.parts: list[TypedStorage] = []
         # how often the file names it, and how often it is the storage of a tensor
         self.named = self.used = 0
 
@@ -200,6 +207,13 @@ class FileStorage(TypedStorage):
         self.users[-1] = weakref.ref(tensor), place
         return tensor
 
+    def replace(self, tensor: Tensor, target: Tensor):
+        """Let another tensor stand for one."""
+        self.users[:] = [
+            (weakref.ref(target), place) if ref() is tensor else (ref, place)
+            for ref, place in self.users
+        ]
+
     @cached_property
     def flat(self) -> np.ndarray:
         """The elements, in the dtype of the tensors that show them."""
@@ -226,8 +240,11 @@ class FileStorage(TypedStorage):
         if place.is_contiguous:
             values = flat[: math.prod(place.size)].reshape(place.size)
         else:
-            steps = [step * place.dtype.itemsize for step in place.stride]
-            values = np.lib.stride_tricks.as_strided(flat, place.size, steps, writeable=False)
+            size = place.dtype.itemsize
+            # as bytes, since NumPy strides no types of other packages
+            row, steps = flat.view(f"V{size}"), [step * size for step in place.stride]
+            values = np.lib.stride_tricks.as_strided(row, place.size, steps, writeable=False)
+            values = values.view(place.dtype.numpy)
         values = np.conj(values) if place.is_conj else values
         return np.negative(values) if place.is_neg else values
 
@@ -247,15 +264,32 @@ class FileStorage(TypedStorage):
         holds by itself becomes an ordinary one.
         """
         users = [(ref(), place) for ref, place in self.users if ref() is not None]
-        if len(users) > 1 or self.named > self.used:
+        if len(users) > 1 or self.named > self.used or self._is_shown_in_part(users):
             owner = self._owner()
             for tensor, place in users:
                 if tensor is not owner and not place.is_neg:
                     place_detached(tensor, owner, steps_to(place, owner))
             self._storage = begin(owner).storage
+            for part in self.parts:
+                part._storage = self._storage
         self.arrays.clear()
         self.users.clear()
         self.__dict__.pop("flat", None)
+        self.__class__ = TypedStorage
+
+    def _is_shown_in_part(self, users) -> bool:
+        """Whether tensors show a part of the memory. Of a mapped file only that is read."""
+        sizes = [math.prod(place.size) for _, place in users]
+        return self.loading.source.mapped is None and sizes != [] and max(sizes) < self.count
+
+    def part(self, offset: int, count: int) -> TypedStorage:
+        """A slice of the storage, as PyTorch 0.3 saved them; `finish` gives it the memory."""
+        self.named += 1
+        size = self.dtype.itemsize
+        part = object.__new__(TypedStorage)
+        part.dtype, part._part = self.dtype, range(offset * size, (offset + count) * size)
+        self.parts.append(part)
+        return part
 
 
 def steps_to(place: Place, owner: Tensor) -> list:

@@ -25,13 +25,14 @@ from ..late import LateModule
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, mark
 from ..sparse._compressed_construction import sparse_compressed_tensor
 from ..sparse._construction import sparse_coo_tensor
-from ..tape.tensor import Tensor, may_require_grad
+from ..tape.tensor import Tensor, abstract_value, held, hold, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
 from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
 from ._safe_classes import NUMPY_TYPE, safe_classes
 
 strided_nested = LateModule("jaxgrad.nested._strided")
+jagged = LateModule("jaxgrad.nested._construction")
 masked = LateModule("jaxgrad.masked")
 
 
@@ -78,7 +79,8 @@ class TorchObjects(Objects):
             super().set_state(machine, target, state)
 
     def is_allowed(self, function) -> bool:
-        return any(function is safe for safe in self.safe.values())
+        is_data = function is DimensionRange
+        return is_data or any(function is safe for safe in self.safe.values())
 
     def persistent(self, machine, identity):
         # PyTorch before 1.6 kept the code of modules beside their class, for a warning
@@ -123,7 +125,7 @@ def _refusal(module, name):
     return text + (
         "jaxgrad reads tensors, numbers, text and containers of these. If it is a class whose "
         f"instances hold such data alone, torch.serialization.add_safe_globals([{shown(name)}]) "
-        "before the call allows it"
+        "before the call allows it; weights_only=False reads any file, and runs what it names"
     )
 
 
@@ -219,6 +221,19 @@ def _encode(machine, text, encoding):
 
 
 # ---- PyTorch's objects
+
+
+def _tensor(machine):
+    """A tensor without elements, to which its state gives them: as files of 2016 make tensors."""
+    return factories.empty(0)
+
+
+def _state_of_tensor(machine, target, state):
+    if len(_need(machine, state, tuple, "the state of a tensor")) != 4:
+        raise machine.refuse("a tensor has a storage, an offset, a size and strides")
+    tensor = _tensor_1(machine, *state)
+    hold(target, held(tensor), abstract_value(tensor))
+    state[0].replace(tensor, target)
 
 
 def _size(machine, extents=()):
@@ -399,6 +414,42 @@ def _nested_tensor(machine, buffer, sizes, strides, offsets):
     return strided_nested.of_tables(buffer, sizes, strides, offsets)
 
 
+class JaggedTensorName:
+    """What stands for the class of jagged nested tensors."""
+
+
+class DimensionRange(tuple):
+    """What PyTorch's compiler notes of the extents of a jagged nested tensor, in a set: not used
+    here.
+    """
+
+    __slots__ = ()
+
+    def __setstate__(self, state):
+        pass
+
+
+def _jagged_tensor(machine, parts):
+    """A jagged nested tensor of its values, and of where they begin."""
+    _need(machine, parts, dict, "the parts of a nested tensor")
+    values, offsets, lengths = (parts.get(name) for name in ("values", "offsets", "lengths"))
+    ragged = _need(machine, parts.get("_ragged_idx"), int, "the dimension of a nested tensor")
+    for part in (values, offsets, *[lengths] * (lengths is not None)):
+        _need(machine, part, Tensor, "a part of a nested tensor")
+    try:
+        places = offsets.tolist()
+        if not 0 < ragged <= values.ndim or min(places) < 0:
+            raise machine.refuse("the parts of a nested tensor do not fit")
+        last = max(places) if lengths is None else max((offsets[:-1] + lengths).tolist(), default=0)
+        if last > values.shape[ragged - 1] or sorted(places) != places:
+            raise machine.refuse("a component of a nested tensor is out of bounds of its elements")
+        tensor = jagged.nested_tensor_from_jagged(values, offsets, lengths, ragged)
+    except (TypeError, ValueError) as error:
+        raise machine.refuse(f"the parts of a nested tensor do not fit: {error}") from None
+    tensor = tensor.detach()
+    return tensor.requires_grad_() if parts.get("requires_grad") is True else tensor
+
+
 class MaskedTensorName:
     """What stands for the class of masked tensors, which is imported for a file that has some."""
 
@@ -437,6 +488,8 @@ def _of_type(machine, function, kind, arguments, state):
     """A tensor of a class that the user allows, or one that has attributes in Python."""
     if function is _wrapper and kind is MaskedTensorName:
         return _masked_tensor(machine, arguments, state)
+    if function is _jagged_tensor and kind is JaggedTensorName:
+        return machine.called(function, arguments)
     is_own = kind is Tensor or kind is Parameter
     if not is_own and not (machine.objects.is_allowed(kind) and issubclass(kind, Tensor)):
         raise machine.refuse(f"a tensor is of the class {named(kind)}")
@@ -539,6 +592,7 @@ FUNCTIONS = {
     "torch._utils._rebuild_qtensor": _quantized_tensor,
     "torch._utils._rebuild_nested_tensor": _nested_tensor,
     "torch._utils._rebuild_wrapper_subclass": _wrapper,
+    "torch.nested._internal.nested_tensor._rebuild_njt": _jagged_tensor,
     "torch._utils._rebuild_parameter": _parameter,
     "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": _of_type,
@@ -553,7 +607,7 @@ FUNCTIONS = {
 HIDDEN = frozenset(dir(Tensor))
 
 TENSORS = (_tensor_1, _tensor_2, _tensor_3, _sparse_tensor, _meta_tensor)
-OTHERS = (_quantized_tensor, _nested_tensor)
+OTHERS = (_quantized_tensor, _nested_tensor, _jagged_tensor)
 
 CLASSES = {
     "collections.OrderedDict": (OrderedDict, _ordered_dict),
@@ -564,6 +618,7 @@ CLASSES = {
     "builtins.complex": (complex, _complex),
     "builtins.bytes": (bytes, _bytes),
     "builtins.bytearray": (bytearray, _bytearray),
+    "torch.Tensor": (Tensor, _tensor),
     "torch.Size": (Size, _size),
     "torch.device": (devices.device, device),
     "numpy.dtype": (np.dtype, _numpy_dtype),
@@ -583,9 +638,10 @@ NAMES = {
     "torch.per_tensor_affine": quantization.per_tensor_affine,
     "torch.per_channel_affine": quantization.per_channel_affine,
     "torch.masked.maskedtensor.core.MaskedTensor": MaskedTensorName,
+    "torch.nested._internal.nested_tensor.NestedTensor": JaggedTensorName,
+    "torch._dynamo.decorators._DimRange": DimensionRange,
     "torch.storage.UntypedStorage": UntypedStorage,
     "torch.storage.TypedStorage": TypedStorage,
-    "torch.Tensor": Tensor,
     "torch.nn.parameter.Parameter": Parameter,
     "torch.nn.parameter.UninitializedParameter": UninitializedParameter,
     "torch.nn.parameter.UninitializedBuffer": UninitializedBuffer,
@@ -616,6 +672,7 @@ class Rehearsal(TorchObjects):
 
 
 STATES = {
+    Tensor: _state_of_tensor,
     OrderedDict: _state_of_ordered_dict,
     np.ndarray: _state_of_array,
     **dict.fromkeys({type(np.dtype(code)) for code in "?bhilqBHILQefdFD"}, _state_of_numpy_dtype),

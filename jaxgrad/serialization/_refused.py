@@ -18,6 +18,13 @@ class RefusedFile(UnpicklingError, RuntimeError):
     """
 
 
+class UndecodedText(UnicodeDecodeError, RefusedFile):
+    """A string of Python 2 is none in the encoding."""
+
+    def __str__(self):
+        return self.reason
+
+
 class EmptyFile(RefusedFile, EOFError):
     """A file without bytes."""
 

@@ -32,17 +32,32 @@ STORAGE_TYPES |= dict.fromkeys((id(UntypedStorage), id(TypedStorage)), dtypes.ui
 
 
 def _description(machine, identity, length: int):
-    """Type, key, location and size of the storage that a persistent id describes."""
-    is_right = type(identity) is tuple and len(identity) == length
-    if not is_right or type(identity[0]) is not str or identity[0] != "storage":
+    """Type, key, location, size and slice of the storage that a persistent id describes."""
+    if type(identity) is not tuple or len(identity) != length:
         raise machine.refuse("a persistent id describes no storage")
-    _, kind, key, location, count, *rest = identity
+    word, kind, key, location, count, *rest = map(_as_text, identity)
+    if word != "storage":
+        raise machine.refuse("a persistent id describes no storage")
     dtype = STORAGE_TYPES.get(id(kind))
     if dtype is None or type(key) is not str or type(location) is not str:
         raise machine.refuse("a persistent id describes no storage")
-    if type(count) is not int or not 0 <= count < 2**63 or any(part is not None for part in rest):
-        raise machine.refuse("a persistent id describes a storage as PyTorch of today does not")
-    return dtype, key, location, count
+    slice_of = rest[0] if rest else None
+    if type(count) is not int or not 0 <= count < 2**63 or not _is_slice(slice_of, count):
+        raise machine.refuse("a persistent id describes a storage that cannot be")
+    return dtype, key, location, count, slice_of
+
+
+def _as_text(part):
+    """A part of a description: text, where strings of Python 2 are left as bytes."""
+    return part.decode("latin1") if type(part) is bytes else part
+
+
+def _is_slice(part, count: int) -> bool:
+    """Whether a value describes a slice of a storage of so many elements, or is None."""
+    if part is None:
+        return True
+    is_triple = type(part) is tuple and [*map(type, map(_as_text, part))] == [str, int, int]
+    return is_triple and min(part[1:]) >= 0 and sum(part[1:]) <= count
 
 
 class _Files:
@@ -57,7 +72,7 @@ class _Files:
     parts: int
 
     def find_storage(self, machine, identity):
-        dtype, key, location, count = _description(machine, identity, self.parts)
+        dtype, key, location, count, part = _description(machine, identity, self.parts)
         record = self.record(machine, key)
         if record.size != count * dtype.itemsize:
             raise machine.refuse(
@@ -68,6 +83,8 @@ class _Files:
         storage = self.loading.storage(key, dtype, count, location, read)
         if storage.dtype is not dtype:
             raise machine.refuse(f"the storage {shown(key)} has two dtypes")
+        if part is not None:
+            return storage.part(*part[1:])
         storage.named += 1
         return storage
 
@@ -207,6 +224,7 @@ class Stream(_Files):
 
         place = rehearse(note)
         keys, place = self.part(place, "the list of storages")
+        keys = [*map(_as_text, keys)] if type(keys) is list else keys
         is_list = type(keys) is list and {*map(type, keys)} <= {str}
         if not is_list or sorted(keys) != sorted(dtypes_of):
             raise self.source.refuse("its list of storages names others than the object does")

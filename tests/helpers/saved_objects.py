@@ -354,3 +354,9 @@ def kinds(torch) -> dict:
         "nested": torch.nested.nested_tensor([torch.ones(2, 1), data[:, :1] * 2, data]),
         "masked": torch.masked.masked_tensor(data, data > 1.5, requires_grad=True),
     }
+
+
+def jagged(torch):
+    """A jagged nested tensor that requires grad."""
+    parts = [torch.ones(2, 3), torch.arange(12.0).reshape(4, 3)]
+    return torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)

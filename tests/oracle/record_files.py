@@ -50,6 +50,8 @@ def main():
     record("generator", {"rng": torch.get_rng_state()}, old=False)
     if not (FILES / "kinds.pt").exists():
         torch.save(saved_objects.kinds(torch), FILES / "kinds.pt")
+    if not (FILES / "jagged.pt").exists():
+        torch.save(saved_objects.jagged(torch), FILES / "jagged.pt")
     save(TEXTS, texts, 1e-6)
 
 

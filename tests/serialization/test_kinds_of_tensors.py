@@ -60,3 +60,30 @@ def damaged(old: bytes, new: bytes):
 def test_parts_that_do_not_fit_are_refused(old, new):
     with pytest.raises(RuntimeError, match=r"^the file: "):
         torch.load(damaged(old, new))
+
+
+def check_jagged(tensor):
+    assert tensor.layout is torch.jagged and tensor.requires_grad and tensor.is_leaf
+    assert tensor.offsets().tolist() == [0, 2, 6]
+    parts = [[[1] * 3] * 2, np.arange(12).reshape(4, 3).tolist()]
+    assert [part.tolist() for part in tensor.unbind()] == parts
+    tensor.values().sum().backward()
+    assert tensor.grad.values().tolist() == [[1] * 3] * 6
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_jagged_tensors(is_new):
+    file = io.BytesIO()
+    torch.save(saved_objects.jagged(torch), file, _use_new_zipfile_serialization=is_new)
+    check_jagged(torch.load(file.seek(0) or file))
+    check_jagged(torch.load(FILES / "jagged.pt"))
+
+
+def test_jagged_tensors_that_do_not_fit():
+    file = io.BytesIO()
+    torch.save(saved_objects.jagged(torch), file, _use_new_zipfile_serialization=False)
+    data, last = file.getvalue(), np.array([0, 2, 6]).tobytes()
+    assert data.count(last) == 1
+    changed = data.replace(last, np.array([0, 2, 7]).tobytes())
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        torch.load(io.BytesIO(changed))

@@ -537,3 +537,192 @@ def test_an_archive_of_more_than_4_GB(tmp_path):
         assert archive.read("a/data/1") == np.arange(3, dtype=np.float32).tobytes()
     first, second = jaxgrad.load(path, mmap=True)
     assert first.shape == (count,) and second.tolist() == [0, 1, 2]
+
+
+# ---- what PyTorch 2.13 gives for further files
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "int8"])
+def test_views_that_skip_elements(name):
+    dtype = getattr(jaxgrad, name)
+    x = jaxgrad.arange(6.0).to(dtype)
+    file = io.BytesIO()
+    jaxgrad.save({"whole": x, "odd": x[1::2]}, file)
+    read = load_bytes(file.getvalue())
+    read["odd"][0] = 4
+    assert read["odd"].dtype is dtype
+    assert read["whole"].tolist() == [0, 4, 2, 3, 4, 5]
+
+
+def test_a_view_alone_keeps_its_memory():
+    x = jaxgrad.arange(30.0).as_strided([2, 3], [9, 3], 2)
+    file = io.BytesIO()
+    jaxgrad.save(x, file)
+    read = load_bytes(file.getvalue())
+    assert (read.storage_offset(), read.stride(), len(read.storage())) == (2, (9, 3), 30)
+
+
+class Old:
+    """A tensor as PyTorch described it in 2016."""
+
+    def __reduce__(self):
+        x = jaxgrad.arange(30.0).as_strided([2, 3], [9, 3], 2)
+        return jaxgrad.Tensor, (), (x.storage(), x.storage_offset(), tuple(x.size()), x.stride())
+
+
+def test_tensors_of_2016():
+    file = io.BytesIO()
+    jaxgrad.save(Old(), file)
+    read = load_bytes(file.getvalue())
+    assert read.tolist() == [[2, 5, 8], [11, 14, 17]]
+    assert (read.storage_offset(), read.stride()) == (2, (9, 3))
+
+
+STREAM = (
+    b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."
+    b"\x80\x02}(U\x10protocol_versionM\xe9\x03U\rlittle_endian\x88u."
+)
+
+
+def test_slices_of_storages_share_memory():
+    storage = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0aX\x03\0\0\0cpuK\x02"
+    first, second = (
+        storage + b"(X\x01\0\0\0%cK%cK\x01ttQ" % (name, start)
+        for name, start in ((b"b", 0), (b"c", 1))
+    )
+    keys = b"\x80\x02]X\x01\0\0\0aa."
+    data = struct.pack("<q2f", 2, 5.0, 7.0)
+    first, second = load_bytes(STREAM + b"\x80\x02(" + first + second + b"t." + keys + data)
+    assert first.tolist() == [5] and second.tolist() == [7]
+    assert first.data_ptr() + 4 == second.data_ptr()
+    beyond = storage + b"(X\x01\0\0\0bK\x02K\x01ttQ"
+    with pytest.raises(RefusedFile, match="a storage that cannot be"):
+        load_bytes(STREAM + b"\x80\x02" + beyond + b"." + keys + data)
+
+
+def test_encodings_of_strings_of_python_2():
+    code = b"\x80\x02U\x02\xc5\xbc."
+    data = STREAM + code + b"\x80\x02]."
+    assert load_bytes(data, encoding="bytes") == b"\xc5\xbc"
+    assert load_bytes(data, encoding="utf-8") == "\u017c"
+    with pytest.raises(UnicodeDecodeError, match="a string is not ascii"):
+        load_bytes(data, encoding="ascii")
+
+
+def test_a_device_that_is_missing():
+    file = io.BytesIO()
+    jaxgrad.save(jaxgrad.ones(2), file)
+    data = file.getvalue().replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:0")
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        jaxgrad.serialization.default_restore_location(jaxgrad.ones(1).storage(), "cuda:0")
+    assert data != file.getvalue()
+
+
+def test_storages_without_elements_have_any_dtype():
+    storage = jaxgrad.TypedStorage(
+        wrap_storage=jaxgrad.empty(0).untyped_storage(), dtype=jaxgrad.int16
+    )
+    file = io.BytesIO()
+    jaxgrad.save([jaxgrad.empty(0), storage], file)
+    first, second = load_bytes(file.getvalue())
+    assert (first.dtype, second.dtype) == (jaxgrad.float32, jaxgrad.int16)
+
+
+class Device:
+    """A package that calls the CPU by a word of its own."""
+
+    calls: ClassVar = []
+
+    @classmethod
+    def tag(cls, storage):
+        return "mine"
+
+    @classmethod
+    def restore(cls, storage, location):
+        cls.calls.append((storage.nbytes(), location))
+        return storage if location == "mine" else None
+
+
+def test_words_of_packages_for_devices(monkeypatch):
+    serialization, file = jaxgrad.serialization, io.BytesIO()
+    monkeypatch.setattr(serialization._packages, "_package_registry", [])
+    serialization._packages._package_registry += serialization._packages._OF_PYTORCH
+    serialization.register_package(5, Device.tag, Device.restore)
+    jaxgrad.save(jaxgrad.ones(2), file)
+    assert b"mine" in file.getvalue() and serialization.location_tag(jaxgrad.ones(1)) == "mine"
+    assert load_bytes(file.getvalue()).tolist() == [1, 1] and Device.calls == [(8, "mine")]
+    serialization._packages._package_registry.pop(0)
+    with pytest.raises(RuntimeError, match="don't know how to restore data location"):
+        load_bytes(file.getvalue())
+    assert load_bytes(file.getvalue(), map_location={"mine": "cpu"}).tolist() == [1, 1]
+
+
+class Odd:
+    pass
+
+
+class Pickling:
+    """A module that stands for pickle."""
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, value):
+            return (complex, (4, 2)) if isinstance(value, Odd) else NotImplemented
+
+    Unpickler, loads = pickle.Unpickler, staticmethod(len)
+
+    @staticmethod
+    def dumps(value, protocol):
+        return b"abc"
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_pickle_module_makes_what_is_no_data(is_new):
+    file, options = io.BytesIO(), {"_use_new_zipfile_serialization": is_new}
+    value = [Odd(), jaxgrad.ones(2), lambda: 0]
+    jaxgrad.save(value, file, pickle_module=Pickling, **options)
+    with pytest.warns(UserWarning, match="holds more than data"):
+        odd, ones, length = load_bytes(file.getvalue(), weights_only=False)
+    assert odd == 4 + 2j and ones.tolist() == [1, 1]
+    assert length == 3  # by `loads` of what `dumps` gave
+
+
+def test_files_are_flushed():
+    class File(io.BytesIO):
+        flushed = False
+
+        def flush(self):
+            self.flushed = True
+
+    file = File()
+    jaxgrad.save(1, file)
+    assert file.flushed
+
+
+def test_the_old_format_has_no_room_without_elements():
+    with jaxgrad.serialization.skip_data(), pytest.raises(RuntimeError, match="skip_data=True"):
+        jaxgrad.save(jaxgrad.ones(1), io.BytesIO(), _use_new_zipfile_serialization=False)
+
+
+@pytest.mark.parametrize("is_path", [True, False])
+def test_archives_entry_by_entry(is_path, tmp_path):
+    where, records = tmp_path / "some.pt" if is_path else io.BytesIO(), {"a": b"12", "b/c": b"345"}
+    with jaxgrad.serialization._open_zipfile_writer(where) as archive:
+        for name, data in records.items():
+            archive.write_record(name, data, len(data))
+    with jaxgrad.serialization._open_zipfile_reader(where) as archive:
+        assert {name: archive.get_record(name) for name in records} == records
+        assert archive.get_record_offset("b/c") % 64 == 0 and archive.get_record_size("b/c") == 3
+        assert archive.archive_name() == ("some" if is_path else "archive")
+        assert archive.has_record("version") and not archive.has_record("c")
+        with pytest.raises(RuntimeError, match="failed locating file c"):
+            archive.get_record("c")
+
+
+def test_storages_begin_at_multiples_of_the_alignment():
+    file = io.BytesIO()
+    with jaxgrad.utils.serialization.config.patch({"save.storage_alignment": 4096}):
+        jaxgrad.save([jaxgrad.ones(3), jaxgrad.zeros(5)], file)
+    with jaxgrad.serialization._open_zipfile_reader(file) as archive:
+        offsets = [archive.get_record_offset(f"data/{number}") for number in (0, 1)]
+    assert [offset % 4096 for offset in offsets] == [0, 0]
+    assert [x.tolist() for x in load_bytes(file.getvalue())] == [[1] * 3, [0] * 5]
