@@ -13,10 +13,10 @@ python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
 # Make an environment anew that was copied along with its checkout, or that lost its Python.
-$(foreach venv,$(VENV) .venv-torch .venv-ecosystem,$(shell test -x $(venv)/bin/python && \
+$(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded walk wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx walk wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -82,6 +82,9 @@ ecosystem: .venv-ecosystem/packages .venv-torch/oracle  # run other people's pac
 ecosystem-recorded: $(VENV)/quick_packages  # run those that are installed within seconds, without PyTorch: its answers are recorded
 	ECOSYSTEM_PATH=build/ecosystem/quick_packages $(python) tests/ecosystem/run.py --recorded $(ARGUMENTS)
 
+onnx: .venv-onnx/onnx  # the export to ONNX, whose converter has an environment of its own
+	.venv-onnx/bin/python -m pytest tests/onnx $(ARGUMENTS)
+
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: $(VENV)/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
@@ -100,7 +103,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 # A Python that is named is used or refused; without one, others may do.
 candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 
-$(VENV)/made .venv-torch/made .venv-ecosystem/made:
+$(VENV)/made .venv-torch/made .venv-ecosystem/made .venv-onnx/made:
 	@for candidate in $(candidates); do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
@@ -123,6 +126,10 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 
 .venv-torch/figures: .venv-torch/oracle
 	.venv-torch/bin/python -m pip install --editable '.[demo,figures]'
+	@touch $@
+
+.venv-onnx/onnx: .venv-onnx/made pyproject.toml
+	.venv-onnx/bin/python -m pip install --editable '.[onnx]' hypothesis 'pytest>=8.3'
 	@touch $@
 
 # Without what they depend on: many ask for torch, in whose place they have jaxgrad. The extra demo brings matplotlib

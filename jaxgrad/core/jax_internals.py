@@ -273,6 +273,15 @@ def scopes_of(equation) -> str:
     return str(equation.source_info.name_stack)
 
 
+def lines_of(equation) -> list[tuple[str, int]]:
+    """Pairs of a file and a line that ran when an equation was traced, the innermost first.
+
+    Leans on `source_info.traceback`. Without it errors of exports lack the user's line.
+    """
+    trace = equation.source_info.traceback
+    return [] if trace is None else [(frame.file_name, frame.line_num) for frame in trace.frames]
+
+
 # ---- events and errors, which JAX words
 
 TRACE_EVENT = "/jax/core/compile/jaxpr_trace_duration"

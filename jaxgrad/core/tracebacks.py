@@ -139,6 +139,21 @@ def users_stacklevel() -> int:
     return level
 
 
+def users_line(lines) -> tuple[str, int] | None:
+    """The first of some pairs of a file and a line that is neither jaxgrad's nor JAX's.
+
+    >>> import jax
+    >>> from jaxgrad.core.tracebacks import users_line
+    >>> users_line([(jax.__file__, 3), ("<stdin>", 1)])
+    ('<stdin>', 1)
+    """
+    folders = [os.path.dirname(sys.modules[name].__file__) for name in ("jax", "jaxlib", "jaxgrad")]
+    folders += sys.modules["jaxgrad.rules"].__path__
+    hidden = tuple(os.path.join(folder, "") for folder in [*folders, _STDLIB])
+    outside = (line for line in lines if not line[0].startswith(hidden))
+    return next((line for line in outside if not line[0].endswith(".yaml")), None)
+
+
 def _is_hidden(frame: FrameType, caller_is_hidden: bool) -> bool:
     if is_internal(frame) or not caller_is_hidden:
         return is_internal(frame)

@@ -1,18 +1,23 @@
-"""Export to ONNX, which jaxgrad does not provide, as torch.onnx.
+"""Export to ONNX, as torch.onnx.
 
-Programs that only prepare an export run: what they register has no effect.
+It needs `pip install 'jaxgrad[onnx]'`, which the first export imports.
 """
 
 from __future__ import annotations
 
 from ..names.not_provided import names_of
+from . import errors as errors
 from . import symbolic_helper as symbolic_helper
+from ._exporter import TrainingMode as TrainingMode
+from ._exporter import export as export
+from ._program import ONNXProgram as ONNXProgram
+from .errors import OnnxExporterError as OnnxExporterError
 
 __getattr__, __dir__ = names_of(__name__)
 
 
 def is_in_onnx_export() -> bool:
-    """Return False: nothing is exported.
+    """Return False: a model is exported as it runs.
 
     >>> jaxgrad.onnx.is_in_onnx_export()
     False
@@ -21,8 +26,8 @@ def is_in_onnx_export() -> bool:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn, opset_version: int, **options):
-    """Do nothing: nothing is exported."""
+    """Do nothing: jax2onnx converts the primitives that an operator consists of."""
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int):
-    """Do nothing: nothing is exported."""
+    """Do nothing, as `register_custom_op_symbolic`."""

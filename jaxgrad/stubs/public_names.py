@@ -93,6 +93,8 @@ MODULES = (
     "jaxgrad.library",
     "jaxgrad.special",
     "jaxgrad.amp",
+    "jaxgrad.onnx.errors",
+    "jaxgrad.onnx",
     "jaxgrad.profiler",
     "jaxgrad.utils",
     "jaxgrad.utils._pytree",

@@ -21,7 +21,7 @@ def function(torch_like, nn_like):
     x = torch.zeros(2).no_such_method()
     y = F.relu(x) + F.reluu(x) + nn.functional.softplus(x)
     torch.linalg.norm(x), torch.linalg.nrm(x), torch.float32.is_floating_point
-    torch.onnx.export(x)
+    torch.onnx.ops.symbolic(x)
     return os.nothing, torch_like.nothing, nn.Module.nothing, nn.Module.__name__
 
 
@@ -36,7 +36,7 @@ FINDINGS = [
     (6, "torch.nowhere", "unknown", "PyTorch 2.13.0 has no such name"),
     (11, "torch.nn.functional.reluu", "unknown", "did you mean 'relu'?"),
     (12, "torch.linalg.nrm", "unknown", "did you mean 'norm'?"),
-    (13, "torch.onnx.export", "placeholder", "by jaxgrad: export the compiled program"),
+    (13, "torch.onnx.ops.symbolic", "placeholder", "by jaxgrad: torch.onnx.export converts"),
     (14, "torch.nn.Module.nothing", "missing", "not provided by jaxgrad"),
     (17, "torch.nn.Modul", "unknown", "did you mean 'Module'?"),
     (18, "torch.float77", "unknown", "PyTorch 2.13.0 has no such name"),
