@@ -458,8 +458,8 @@ def select_flat_backward(grad, size, places):
 def nonzero_static(self, *, size, fill_value=-1):
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, not {size}")
-    if not self.ndim:
-        return jnp.zeros((size, 0), promotion.available(dtypes.int64))
+    if not self.ndim or not self.size:  # jax.numpy fills with 0 here
+        return jnp.full((size, self.ndim), fill_value, promotion.available(dtypes.int64))
     indices = jnp.argwhere(self, size=size, fill_value=fill_value)
     return indices.astype(promotion.available(dtypes.int64))
 

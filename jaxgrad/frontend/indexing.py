@@ -23,6 +23,7 @@ from ..tape import dual, interception
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
+from ..tape.warn_once import warn_once
 from .array_creation import along, from_host
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -30,9 +31,10 @@ MASK_DTYPES = (dtypes.bool, dtypes.uint8)
 MOST_PARTS_OF_A_LIST = 32
 
 NO_MATRIX = (
-    "Tensor.{} is deprecated on a tensor that is not a matrix but {}-D: "
-    "call permute with the dimensions in the order you want"
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated: "
+    "call permute with the dimensions in the order you want, here of {} dimensions"
 )
+NO_DIMENSIONS = "Tensor.{} is deprecated on 0-D tensors, which are their own transposes"
 BYTE_MASK = (
     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 )
@@ -445,7 +447,7 @@ def _transposed(tensor, name, supported):
             f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
         )
     if not tensor.ndim:
-        warnings.warn(NO_MATRIX.format(name, 0), UserWarning, stacklevel=3)
+        warn_once(NO_DIMENSIONS.format(name))
     return tensor.transpose(-2, -1) if tensor.ndim else tensor
 
 
@@ -475,7 +477,8 @@ class IndexingMethods:
         torch.Size([3, 2])
         """
         if self.ndim != 2:
-            warnings.warn(NO_MATRIX.format("T", self.ndim), UserWarning, stacklevel=2)
+            form = NO_MATRIX.format(self.ndim) if self.ndim else NO_DIMENSIONS.format("T")
+            warn_once(form)
         return self.permute(tuple(range(self.ndim))[::-1])
 
     @property

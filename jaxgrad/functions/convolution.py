@@ -10,7 +10,13 @@ from .. import ops
 from ..core.pytorch_tensors import type_name
 from ..ops.autocast import lowered
 from ..tape.torch_function import api_boundary
+from ..tape.warn_once import warn_once
 from .arguments import per_dimension
+
+UNEVEN = (
+    "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy "
+    "of the input be created: one end needs one row of zeros more than the other"
+)
 
 
 def numbers_of(name: str, value, count: int) -> tuple[int, ...]:
@@ -96,6 +102,7 @@ def _padded(input, kernel, stride, padding, dilation):
     widths = edges(padding, kernel, stride, dilation)
     more = [after - before for before, after in widths]
     if any(more):
+        warn_once(UNEVEN)
         input = ops.constant_pad_nd(
             input, [width for extra in reversed(more) for width in (0, extra)]
         )

@@ -15,6 +15,7 @@ from ..core.result_tuple import result_tuple
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
+from ..tape.warn_once import warn_once
 from .out import takes_exact_out, takes_out
 
 linalg_solve_ex = result_tuple("linalg_solve_ex", ("result", "info"))
@@ -129,6 +130,12 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tenso
     return linalg_ldl_factor(factors, pivots)
 
 
+LU = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor, and of torch.linalg.lu_factor_ex "
+    "for get_infos=True"
+)
+
+
 @api_boundary
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
     """Return the packed factors of `A = P L U` and their pivots; see `linalg.lu_factor_ex`.
@@ -141,6 +148,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out=None) -> tupl
     >>> pivots
     tensor([2, 2], dtype=torch.int32)
     """
+    warn_once(LU)
     keywords = {} if out is None else {"out": out}
     return _lu(A, pivot, get_infos, **keywords)
 

@@ -23,6 +23,10 @@ _NO_WINDOW = (
     "To suppress this warning and use a rectangular window, explicitly set "
     "`window=torch.ones(n_fft, device=<device>)`."
 )
+_NO_INVERSE_WINDOW = (
+    "A window was not provided. A rectangular window will be applied, which inverts only an stft "
+    "that had none: pass the window of stft, or window=torch.ones(n_fft)"
+)
 _PAIRS = (
     "stft with return_complex=False is deprecated. In a future pytorch release, stft will return "
     "complex tensors for all inputs, and return_complex=False will raise an error.\n"
@@ -216,7 +220,7 @@ def istft(
 
 def _check_istft(input, n_fft, hop_length, win_length, window):
     if window is None:
-        warnings.warn(_NO_WINDOW, stacklevel=users_stacklevel())
+        warnings.warn(_NO_INVERSE_WINDOW, stacklevel=users_stacklevel())
     if not input.is_complex():
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with "

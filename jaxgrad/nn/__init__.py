@@ -75,8 +75,8 @@ _NAMES = {
         "UpsamplingNearest2d"
     ),
     "normalization": (
-        "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
-        "InstanceNorm3d LayerNorm LocalResponseNorm RMSNorm SyncBatchNorm"
+        "BatchNorm1d BatchNorm2d BatchNorm3d CrossMapLRN2d GroupNorm InstanceNorm1d "
+        "InstanceNorm2d InstanceNorm3d LayerNorm LocalResponseNorm RMSNorm SyncBatchNorm"
     ),
     "parallel": "DataParallel",
 }

@@ -520,6 +520,26 @@ class Hardtanh(Activation, function=hardtanh, min_val=-1.0, max_val=1.0, inplace
     tensor([-1.0000,  0.5000])
     """
 
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
+        limits = {"min_val": (min_val, min_value), "max_val": (max_val, max_value)}
+        chosen = []
+        for name, (value, old) in limits.items():
+            if old is not None:
+                warnings.warn(
+                    f"keyword argument `{name}ue` is deprecated and renamed to `{name}`",
+                    FutureWarning,
+                    stacklevel=users_stacklevel(),
+                )
+            chosen.append(value if old is None else old)
+        super().__init__(*chosen, inplace)
+
 
 class GELU(Activation, function=ops.gelu, approximate="none"):
     """Compute `x * Phi(x)`, Phi the normal distribution function, or with `approximate="tanh"` its

@@ -366,6 +366,29 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class CrossMapLRN2d(LocalResponseNorm):
+    """Compute `x / (k + alpha / size * sum of x**2 over neighbouring channels) ** beta`.
+
+    size: the neighbours are the `(size - 1) // 2` channels on both sides. input: (N, C, H, W),
+    floating point; the result has its shape and dtype. Raises ValueError for other numbers of
+    dimensions.
+
+    >>> layer = jaxgrad.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)
+    >>> layer(jaxgrad.ones(1, 3, 1, 1)).flatten()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+        channels = 2 * ((self.size - 1) // 2) + 1
+        alpha = self.alpha * channels / self.size
+        return local_response_norm(input, channels, alpha, self.beta, self.k)
+
+
 def _add_affine(module, shape, affine, bias, device, dtype):
     """Register weight and bias of `shape`, or None for each."""
     module.register_parameter("weight", None)

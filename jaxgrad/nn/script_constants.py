@@ -53,7 +53,7 @@ RNNCellBase: input_size hidden_size bias
 RNNCell: input_size hidden_size bias nonlinearity
 GroupNorm: num_groups num_channels eps affine
 LayerNorm RMSNorm: normalized_shape eps elementwise_affine
-LocalResponseNorm: size alpha beta k
+CrossMapLRN2d LocalResponseNorm: size alpha beta k
 Linear: in_features out_features
 Bilinear: in1_features in2_features out_features
 Embedding: num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse

@@ -37,6 +37,7 @@ from .old_forms import present_form
 # inlined: the accessors of tape/tensor.py
 
 resolution = LateModule("jaxgrad.core.overloads")
+warned_calls = LateModule("jaxgrad.ops.warned_calls")
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
@@ -338,16 +339,22 @@ class Operator:
         leaves = [leaf.value if type(leaf) is _Number else leaf for leaf in leaves]
         call = primitive.call(structure, tuple([_input(leaf) for leaf in leaves]))
         places = _places(route, structure)
-        call = watch(executor.prepare(call))
-        if self.name in PREPARING:
-            PREPARING[self.name](call)
-        call = dual.extended(call, leaves)
+        call = dual.extended(self.prepared(call), leaves)
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
         if not reads_value and all(_pick(arguments, place) is leaf for place, leaf in pairs):
             plans = self.identities if call.is_identity else self.plans
             plans.keep(key, Plan(call, places))
         return call, leaves
+
+    def prepared(self, call):
+        """A new call, ready to run."""
+        call = watch(executor.prepare(call))
+        if self.name in PREPARING:
+            PREPARING[self.name](call)
+        if "warns" in self.overloads.tags:
+            warned_calls.prepare(call)
+        return call
 
 
 def _kind_of_int(number):

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 
 import jax
 
+from .. import table
 from ..cached import cached_property
 from ..core.primitive import Overloads, Primitive
 from ..late import LateModule
-from ..table import Table
 
 documentation = LateModule("jaxgrad.ops.documentation")
 
@@ -31,7 +31,7 @@ class Library:
 
     def __init__(
         self,
-        table: Table,
+        table: table.Table,
         functions: Mapping[str, Callable],
         parent: Library | None = None,
         kept=None,
@@ -53,6 +53,11 @@ class Library:
         entries, aliases = self.table.entries, self.table.aliases
         methods = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
         return methods + [alias for alias, name in aliases.items() if name in methods]
+
+    @cached_property
+    def copies(self) -> dict[str, str]:
+        """The views of the operators that return copies: `expand` of `expand_copy`."""
+        return {f"{name}_copy": name for name, tags in self.table.tags.items() if "copy" in tags}
 
     @cached_property
     def inplace_forms(self) -> dict[str, str]:
@@ -102,7 +107,7 @@ class Library:
         name = self.table.aliases.get(name, name)
         overloads = self._overloads.get(name)
         if overloads is None:
-            if name not in self.names:
+            if name not in self.names and name not in self.copies:
                 raise AttributeError(f"{self.table.path} has no operator {name!r}")
             overloads = self._overloads.setdefault(
                 name, Overloads(name, functools.partial(self.primitives, name))
@@ -115,6 +120,8 @@ class Library:
         Overloads with more tensors come first, since a tensor may also be passed for a number.
         Raises TableError if an entry has a mistake.
         """
+        if name in self.copies:
+            return [self._copying(view) for view in self.find(self.copies[name]).primitives]
         # add.Scalar would take the value of a tensor that add.Tensor differentiates
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
         marks = [self.kept and self.kept.marks_of(rule.schema.full_name) for rule in rules]
@@ -122,6 +129,9 @@ class Library:
             Primitive(rule, functools.partial(self.value_function, rule), self, known)
             for rule, known in zip(rules, marks, strict=True)
         ]
+
+    def _copying(self, view: Primitive) -> Primitive:
+        return Primitive(table.copying(view.rule), lambda: view.compute, self, {})
 
     def value_function(self, rule):
         """The entry's `forward`, else the function with the name of the overload or operator."""
@@ -147,7 +157,7 @@ class Library:
         """
         if name in ("lax", "jnp"):
             return jax.lax if name == "lax" else jax.numpy
-        if name in self.names:
+        if name in self.names or name in self.copies:
             return self.find(name)
         if name in self.functions:
             return self.functions[name]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from ..core.aval import Size
-from ..core.tracebacks import users_stacklevel
 from ..frontend.legacy_types import DTYPES
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
+from ..tape.warn_once import warn_once
 from ._construction import sparse_coo_tensor
 
 
@@ -38,9 +36,6 @@ class SparseType(type):
         return f"<class 'torch.sparse.{cls.__name__}'>"
 
 
-WARNED: set[str] = set()  # by the form of the call, as PyTorch warns once of each
-
-
 def _warn(arguments):
     parts = ("indices", "values", "shape")[: len(arguments)]
     is_of_parts = len(arguments) > 1 and isinstance(arguments[0], Tensor)
@@ -48,13 +43,10 @@ def _warn(arguments):
     old, new = f"{form}, *, device=", f"{form}, dtype=, device="
     if not arguments:
         old, new = "", "(0,), dtype="
-    if old not in WARNED:
-        WARNED.add(old)
-        message = (
-            f"torch.sparse.SparseTensor({old}) is deprecated.  Please use "
-            f"torch.sparse_coo_tensor({new})"
-        )
-        warnings.warn(message, UserWarning, users_stacklevel())
+    warn_once(
+        f"torch.sparse.SparseTensor({old}) is deprecated.  Please use "
+        f"torch.sparse_coo_tensor({new})"
+    )
 
 
 def _size(sequence) -> Size:

@@ -73,6 +73,12 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     output = call.outputs[0]
     if output is not target._aval:
         check_fit(name, output, target)
+        if target.dtype.is_complex and output.dtype.is_floating_point:
+            operator = name.removesuffix("_")
+            raise RuntimeError(
+                f"In-place {operator} is not supported for complex tensors. Its result is real, so "
+                f"call {operator}(), or assign to .real"
+            )
     result = apply(call, leaves)
     follow = current_mode.get() is RECORD
     # a constant that overwrites a recorded tensor must end its history, which a recorded copy does
@@ -262,6 +268,8 @@ def write_into(name: str, call, leaves, out):
     """Run a call, write its results into the tensors `out`, and return them."""
     targets = targets_of(name, leaves, out)
     check_kind(name, out, call.single)
+    if call.primitive.rule.returns_list and not isinstance(out, Tensor):
+        _check_count(name, call.outputs, targets)
     check_outputs(name, call.outputs, targets, call.primitive.rule.tags)
     results = apply(call, leaves)
     for result, target in zip(
@@ -269,6 +277,13 @@ def write_into(name: str, call, leaves, out):
     ):
         give(name, _cast(call, result, target.dtype), target)
     return out if isinstance(out, Tensor) else call.primitive.pack(targets)
+
+
+def _check_count(name, outputs, targets):
+    if len(outputs) != len(targets):
+        raise RuntimeError(
+            f"{name}(): expected an out= argument of size {len(outputs)}, got size {len(targets)}"
+        )
 
 
 def targets_of(name: str, leaves, out) -> list[Tensor]:

@@ -13,7 +13,7 @@ from .mistakes import TableError as TableError
 
 # a program that uses no operator reads no formula
 _LATER = dict.fromkeys(("Formula", "FormulaError", "Word", "parse_formula"), "formula")
-_LATER |= dict.fromkeys(("NON_DIFFERENTIABLE", "Rule", "camel_case"), "rule")
+_LATER |= dict.fromkeys(("NON_DIFFERENTIABLE", "Rule", "camel_case", "copying"), "rule")
 _LATER |= dict.fromkeys(
     ("REQUIRED", "Argument", "Return", "Schema", "SchemaError", "Type", "parse_schema"), "schema"
 )

@@ -1,7 +1,7 @@
 """Builds the Rule of an entry: sorts its keys and parses its formulas, each in its scope."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..cached import cached_property
 from .formula import (
@@ -129,6 +129,17 @@ def node_name(operator, number):
     `NllLossBackward0`.
     """
     return f"{camel_case(operator)}Backward".replace("ForwardBackward", "Backward") + str(number)
+
+
+def copying(rule):
+    """The Rule of the operator that returns a copy of what a view shows: `expand_copy`."""
+    name, text = rule.schema.name, re.sub(r"\(a[^)]*\)", "", rule.schema.text)
+    schema = parse_schema(text.replace(name, f"{name}_copy", 1))
+    # a view with the node of another one has no copy of that node
+    is_other = not rule.node.startswith(f"{camel_case(name)}Backward")
+    node = node_name(schema.name, 0) if is_other else f"{rule.node}_copy"
+    tags = frozenset(["no_method", "exact_out", "float8"])
+    return replace(rule, schema=schema, write=None, node=node, tags=tags)
 
 
 class RuleBuilder:

@@ -30,7 +30,8 @@ EXCLUSIVE = (
 )
 TAGS = frozenset(
     (
-        *("float8", "foreach", "may_copy", "no_method", "number_first", "old_form", "parts"),
+        *("copy", "float8", "foreach", "may_copy", "no_method", "number_first", "old_form"),
+        *("parts", "warns"),
         *chain(*EXCLUSIVE),
     )
 )
@@ -95,6 +96,7 @@ NEEDS = {
     "inplace_only": (lambda schema: schema.name.startswith("_"), "it is a public operator"),
     "no_method": (_is_method, "its first argument is no `Tensor self`"),
     "foreach": (_is_method, "its first argument is no `Tensor self`"),
+    "copy": (lambda schema: schema.is_view, "it is no view"),
     "may_copy": (lambda schema: schema.is_view, "it is no view"),
     "float8": (lambda schema: not schema.is_view, "it is a view, which takes every dtype"),
     "number_first": (_takes_two_tensors, "its first two arguments are no tensors"),

@@ -248,7 +248,8 @@ def _extend(program):
 
 def _attach(program):
     """Make the callback that gives results their tangents; views find them in their root."""
-    is_view = program.attach is not None and not _is_of_parts(program)
+    shares = _shares_memory(program)
+    is_view = shares and not _is_of_parts(program)
 
     def attach(leaves, results):
         is_followed = current_mode.get() < INFERENCE and enabled.get()
@@ -256,6 +257,7 @@ def _attach(program):
             _move(program, leaves, results)
         if program.attach is not None:
             program.attach(leaves, results)
+        if shares:
             for result in results:
                 mark(result)
         if not is_followed:
@@ -266,6 +268,13 @@ def _attach(program):
                 break
 
     return attach
+
+
+def _shares_memory(program):
+    """Whether the results share memory with the inputs, and not only have gradients of a kind."""
+    if not isinstance(program, Call) or program.attach is None:
+        return program.attach is not None
+    return view_ops.is_view(program) or _is_of_parts(program)
 
 
 def _is_of_parts(program):

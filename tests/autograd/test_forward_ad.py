@@ -992,3 +992,13 @@ def test_inference_mode_no_grad_and_detach_of_a_dual(torch):
 def test_under_jit(test):
     """The body of a test above, inside of one compiled function."""
     under_jit(test)()
+
+
+def test_tangents_of_gather_with_a_sparse_gradient():
+    x, index = jaxgrad.tensor([[1.0, 2.0]], requires_grad=True), jaxgrad.tensor([[1, 0, 1]])
+    jaxgrad.gather(x, 1, index, sparse_grad=True).sum().backward()
+    assert x.grad.is_sparse and x.grad.to_dense().tolist() == [[1, 2]]
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x.detach(), jaxgrad.tensor([[3.0, 5.0]]))
+        gathered = jaxgrad.gather(dual, 1, index, sparse_grad=True)
+        assert fwAD.unpack_dual(gathered).tangent.tolist() == [[5, 3, 5]]

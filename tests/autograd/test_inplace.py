@@ -1118,3 +1118,14 @@ def test_saved_values_survive_writes():
 def test_under_jit(test):
     """The body of a test above, inside of one compiled function."""
     under_jit(test)()
+
+
+def test_a_real_result_for_a_complex_tensor():
+    z = jaxgrad.tensor([3 + 4j])
+    for name in ("abs_", "absolute_"):
+        with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
+            getattr(z, name)()
+    assert z.tolist() == [3 + 4j]
+    # a bool is written, and a complex out= takes real numbers
+    assert z.eq_(3 + 4j).tolist() == [1]
+    assert jaxgrad.abs(jaxgrad.tensor([3 + 4j]), out=z) is z and z.tolist() == [5]

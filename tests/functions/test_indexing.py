@@ -18,6 +18,8 @@ ANSWERS = [
     ("torch.unravel_index(zeros(0, dtype=torch.int32), (2, 0))[1]", "int64", []),
     ("torch.argwhere(tensor(3.0)).sum(1)", "int64", [0]),
     ("torch.nonzero_static(tensor([0, 5]), size=2)", "int64", [[1], [-1]]),
+    ("torch.nonzero_static(zeros(2, 0), size=1)", "int64", [[-1, -1]]),
+    ("torch.nonzero_static(zeros(0), size=2, fill_value=7)", "int64", [[7], [7]]),
     # positions out of range count as the nearest ones
     (
         "torch._unsafe_masked_index(torch.arange(6.0).reshape(2, 3), tensor([[True, False], "

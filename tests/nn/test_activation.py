@@ -61,3 +61,13 @@ def test_activation_layers_call_their_functions():
     layers = {"relu": nn.ReLU(), "elu": nn.ELU(), "hardtanh": nn.Hardtanh(), "silu": nn.SiLU()}
     for name, layer in layers.items():
         assert layer(x).tolist() == getattr(nn.functional, name)(x).tolist()
+
+
+def test_old_names_of_the_limits_of_hardtanh():
+    with pytest.warns(FutureWarning, match="keyword argument `min_value` is deprecated and ren"):
+        layer = nn.Hardtanh(min_value=-2.0)
+    with pytest.warns(FutureWarning, match="keyword argument `max_value` is deprecated and ren"):
+        other = nn.Hardtanh(max_value=0.5)
+    x = jaxgrad.tensor([-3.0, -1.5, 3.0])
+    assert layer(x).tolist() == [-2, -1.5, 1] and other(x).tolist() == [-1, -1, 0.5]
+    assert repr(layer) == "Hardtanh(min_val=-2.0, max_val=1.0)"

@@ -3,6 +3,8 @@
 import pytest
 from helpers.layers import derivatives, in_float64, irregular, of_layer
 
+import jaxgrad
+
 
 @in_float64
 def test_layer_norm_rms_norm_group_norm_and_instance_norm(torch):
@@ -52,3 +54,18 @@ def test_local_response_norm_and_sync_batch_norm(torch):
     kept = same[0].running_mean.tolist(), same[0].weight is plain[0].weight
     same.eval()
     return local, kept, repr(same), same(x).detach(), repr(nn.SyncBatchNorm(3, affine=False))
+
+
+def test_cross_map_normalization():
+    # the neighbours of channel c are those from c - (size - 1) // 2 to c + (size - 1) // 2
+    x = jaxgrad.tensor([1.0, 2.0, -3.0, 4.0], dtype=jaxgrad.float64).reshape(1, 4, 1, 1)
+    sums = {2: [1, 4, 9, 16], 3: [5, 14, 29, 25], 4: [5, 14, 29, 25], 5: [14, 30, 30, 29]}
+    for size, squares in sums.items():
+        layer = jaxgrad.nn.CrossMapLRN2d(size, alpha=0.3, beta=0.6, k=1.5)
+        expected = [
+            v / (1.5 + 0.3 / size * s) ** 0.6 for v, s in zip((1, 2, -3, 4), squares, strict=True)
+        ]
+        assert layer(x).flatten().tolist() == pytest.approx(expected, rel=1e-12)
+    assert repr(jaxgrad.nn.CrossMapLRN2d(3)) == "CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)"
+    with pytest.raises(ValueError, match="CrossMapLRN2d: Expected input to be 4D, got 3D instead"):
+        jaxgrad.nn.CrossMapLRN2d(3)(x[0])

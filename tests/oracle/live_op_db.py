@@ -9,6 +9,7 @@ functions with their gradients, `vmap`, and the types of errors. Strides are com
 live_strides.py. ACCEPTED lists what may differ, with the reasons.
 """
 
+import functools
 import itertools
 import os
 import random
@@ -27,8 +28,10 @@ ENTRIES = os.environ.get("ENTRIES")
 SAMPLES = 2  # of a check and dtype
 WRONG_CALLS = 4
 DTYPES = "complex128", "float32", "int64", "int32", "uint8", "bool"
-# two programs in single precision, and the slopes of ill-conditioned samples
+# of the largest element: two programs in single precision, the slopes of ill-conditioned samples,
+# and some roundings to 8 or 11 bits
 TOLERANCES = {"float32": 1e-3, "complex64": 1e-3}
+TOLERANCES |= {"bfloat16": 2e-2, "float16": 3e-3, "complex32": 3e-3}
 
 RANDOM = (
     *("dropout", "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal"),
@@ -75,9 +78,9 @@ DIFFERENT = {
 class Call:
     """A sample as a call in both libraries."""
 
-    def __init__(self, entry, sample):
+    def __init__(self, entry, sample, copied=op_db.cloned):
         self.entry, self.sample = entry, sample
-        arguments = op_db.cloned([sample.input, list(sample.args), dict(sample.kwargs)])
+        arguments = copied([sample.input, list(sample.args), dict(sample.kwargs)])
         self.arguments = {torch: arguments, jaxgrad: op_db.converted(arguments)}
         self.functions = {torch: entry.op, jaxgrad: op_db.function_of(entry.op)}
         process = sample.output_process_fn_grad
@@ -111,11 +114,12 @@ class Call:
 
 
 def cotangents(library, tensors):
+    """Vectors of eighths, which every dtype holds."""
     draw, vectors = numpy.random.default_rng(5), []
     for tensor in tensors:
-        array = draw.standard_normal(tuple(tensor.shape))
+        array = draw.integers(-24, 25, tuple(tensor.shape)) / 8
         if tensor.is_complex():
-            array = array + 1j * draw.standard_normal(tuple(tensor.shape))
+            array = array + 1j * draw.integers(-24, 25, tuple(tensor.shape)) / 8
         vectors.append(library.from_numpy(numpy.array(array)).to(tensor.dtype))
     return vectors
 
@@ -240,26 +244,59 @@ def applies(check, entry, sample):
     }.get(check, True)
 
 
-def agree(actual, expected, is_random):
+def agree(actual, expected, exact=None):
+    """Compare all but the numbers, and these too unless the function is random. exact: gives the
+    results in double precision, to which ours may be as near as PyTorch's.
+    """
     assert len(actual) == len(expected)
-    for ours, theirs in zip(actual, expected, strict=True):
-        assert tuple(ours.shape) == tuple(theirs.shape)
-        assert str(ours.dtype) == str(theirs.dtype)
-        if not is_random:
-            tolerance = TOLERANCES.get(str(theirs.dtype).removeprefix("torch."), 1e-7)
-            numpy.testing.assert_allclose(
-                op_db.numbers(ours), op_db.numbers(theirs), rtol=tolerance, atol=tolerance
-            )
+    for place, (ours, theirs) in enumerate(zip(actual, expected, strict=True)):
+        assert tuple(ours.shape) == tuple(theirs.shape), (ours.shape, theirs.shape)
+        assert str(ours.dtype) == str(theirs.dtype), (ours.dtype, theirs.dtype)
+        assert ours.requires_grad == theirs.requires_grad
+        if exact is not None:
+            agree_in_numbers(ours, theirs, lambda place=place: exact()[place])
+
+
+def agree_in_numbers(ours, theirs, exact):
+    dtype = str(theirs.dtype).removeprefix("torch.")
+    tolerance = TOLERANCES.get(dtype, 1e-7)
+    ours, theirs = op_db.numbers(ours), op_db.numbers(theirs)
+    try:
+        numpy.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+    except AssertionError:
+        if dtype not in TOLERANCES:
+            raise
+        precise = op_db.numbers(exact())
+        errors = [largest_error(value, precise, dtype) for value in (ours, theirs)]
+        assert errors[0] <= max(errors[1], tolerance), errors
+
+
+def largest_error(values, precise, dtype):
+    """The largest error in parts of the largest number; infinite if other elements are finite."""
+    usual = abs(precise) <= torch.finfo(getattr(torch, dtype)).max
+    if not (numpy.isfinite(values) | ~usual).all():
+        return numpy.inf
+    scale = max(abs(precise[usual]).max(initial=0), 1.0)
+    return abs(values[usual] - precise[usual]).max(initial=0) / scale
+
+
+REFUSALS = NotImplementedError, RuntimeError, TypeError, ValueError, IndexError, AttributeError
 
 
 def compare(check, entry, sample):
     """Whether a check of a sample was possible in PyTorch, after which it is compared."""
     try:
         expected = CHECKS[check](torch, Call(entry, sample))
-    except (NotImplementedError, RuntimeError, TypeError, ValueError, IndexError):
+    except REFUSALS:
         return False  # live_errors.py and the wrong calls ask for errors
+    actual = CHECKS[check](jaxgrad, Call(entry, sample))
     is_random = any(word in entry.full_name for word in RANDOM)
-    agree(CHECKS[check](jaxgrad, Call(entry, sample)), expected, is_random)
+
+    @functools.cache
+    def exact():
+        return CHECKS[check](torch, Call(entry, sample, op_db.widened))
+
+    agree(actual, expected, None if is_random else exact)
     return True
 
 

@@ -51,6 +51,9 @@ def function_of(function):
 
     Raises AttributeError for a name that jaxgrad lacks.
     """
+    if isinstance(function, functools.partial):
+        arguments = converted(function.keywords)
+        return functools.partial(function_of(function.func), *function.args, **arguments)
     if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
         return at(f"ops.{function}")
     if id(function) in NAMES:
@@ -144,14 +147,28 @@ def cloned(value):
     return type(value)(map(cloned, value)) if type(value) in (list, tuple) else value
 
 
+def widened(value):
+    """A value with new leaves in double precision for its floating-point and complex tensors."""
+    if isinstance(value, torch.Tensor):
+        is_float = value.is_floating_point() or value.is_complex()
+        dtype = torch.complex128 if value.is_complex() else torch.float64
+        copy = value.detach().to(dtype if is_float else value.dtype, copy=True)
+        return copy.requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {name: widened(item) for name, item in value.items()}
+    return type(value)(map(widened, value)) if type(value) in (list, tuple) else value
+
+
 def numbers(value) -> numpy.ndarray:
-    """The numbers of a tensor of PyTorch or of jaxgrad; those of half precision as float32."""
+    """The numbers of a tensor of PyTorch or of jaxgrad; those of half precision in single."""
     value = value.detach()
     if value.layout not in (torch.strided, jaxgrad.strided):
         value = value.to_dense()
     value = value.resolve_conj().resolve_neg()
-    if str(value.dtype) in ("torch.bfloat16", "torch.float16"):
+    if str(value.dtype) in ("torch.bfloat16", "torch.float16") or "float8" in str(value.dtype):
         value = value.float()
+    if str(value.dtype) == "torch.complex32":
+        value = value.cfloat() if isinstance(value, torch.Tensor) else value.to(jaxgrad.complex64)
     if getattr(value, "_is_zerotensor", bool)():
         value = value.clone()
     return numpy.asarray(value.numpy())

@@ -211,3 +211,17 @@ def test_softmax_of_complex_numbers_as_real_ones_has_a_gradient(name):
     numpy.testing.assert_allclose(result.tolist(), expected.tolist(), rtol=1e-6)
     numpy.testing.assert_allclose(z.grad.tolist(), x.grad.tolist(), rtol=1e-6)
     count("closed forms")
+
+
+@pytest.mark.parametrize("dtype", [jaxgrad.float16, jaxgrad.float32])
+def test_tangents_of_softmax_in_a_wider_dtype(dtype):
+    # of numbers that both dtypes hold, so that only the dtype of the computation shows
+    x, t = [0.25, 1.75, -2.125], [1.0, -2.0, 0.75]
+    forward_ad = jaxgrad.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(jaxgrad.tensor(x, dtype=dtype), jaxgrad.tensor(t, dtype=dtype))
+        result = jaxgrad.softmax(dual, 0, dtype=jaxgrad.float64)
+        tangent = forward_ad.unpack_dual(result).tangent
+    weights = numpy.exp(x) / numpy.exp(x).sum()
+    expected = weights * (numpy.array(t) - weights @ numpy.array(t))
+    numpy.testing.assert_allclose(tangent.numpy(), expected, rtol=1e-14)
