@@ -84,6 +84,11 @@ class Replay(CaptureScope):
             dual_level.window.reset(tokens[0])
             dual_level.enabled.reset(tokens[1])
 
+    def close(self):
+        # what the function does to optimizers, modules and nodes from outside is not observed
+        self.take_back()
+        super().close()
+
     def capture(self, tensor, source=None):
         if id(tensor) not in self.captured and id(tensor) not in self.known:
             raise RuntimeError(

@@ -440,7 +440,7 @@ EXPRESSIONS = """
 - Remembered.apply(<m>, <v>)
 - Split.apply(<m>)[1]
 - torch.stack([<v>, <v>])
-- <v>.expand(2, 3)
+- <v>.expand(2, 3).clone()
 - <m>.flip(0)
 - torch.where(<m> > 0.1, <m>, <v>)
 - <m>.t().contiguous().t()

@@ -475,3 +475,48 @@ def test_a_default_that_has_grown_is_as_it_was():
         (first,) = torch.autograd.grad(f(x), x, create_graph=True)
         (second,) = torch.autograd.grad(first, x)
         assert (first.item(), second.item()) == (4 * calls, 2 * calls)
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+def test_a_module_keeps_the_mode_that_it_got_after_the_call():
+    module, x = nn.Linear(3, 1), torch.ones(2, 3, requires_grad=True)
+
+    @torch.jit
+    def function(x, memory):
+        module.train()
+        memory.copy_(Doubled.apply(x))  # so that the gradient needs another run
+        return module(memory).sum()
+
+    result = function(x * 1, torch.zeros(2, 3))
+    module.eval()
+    result.backward()
+    assert not module.training
+    row = [2 * number for number in module.weight.tolist()[0]]
+    assert x.grad.flatten().tolist() == pytest.approx(row * 2)
+
+
+def test_an_optimizer_keeps_its_counters():
+    """Another run meets no gradient of `w`, which arrives through the graph from outside."""
+    w, c = torch.ones(3, requires_grad=True), torch.ones((), requires_grad=True)
+    optimizer, memory = torch.optim.Adam([w, c]), torch.zeros(3)
+
+    @torch.jit
+    def function(x, y):
+        (y.sum() + c).backward()
+        memory.copy_(Doubled.apply(x))
+        optimizer.step()
+        return memory.sum()
+
+    result = function(w * 1.5, w * 0.5)
+    result.backward()
+    assert [optimizer.state[p]["step"].item() for p in (w, c)] == [1.0, 1.0]
+    assert w.grad.tolist() == [3.5, 3.5, 3.5]
