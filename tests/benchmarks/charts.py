@@ -121,7 +121,10 @@ def bars(chart, row, subjects, top, places, scale):
                 f'<rect class="bar {kind}" x="{at_bar:.0f}" y="{y}" '
                 f'width="{length:.1f}" height="{BAR}" rx="2"/>'
             )
-        elements.append(text(at_bar + length + 6, y + 10, figure, kind))
+        x, base = at_bar + length + 6, at_bar + scale(1)
+        if x < base < x + LETTER * len(figure):  # the line of the base would cross the figure
+            x = base + 6
+        elements.append(text(x, y + 10, figure, kind))
     return elements
 
 
