@@ -1,7 +1,8 @@
 """The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
 processes, `compare` runs one under PyTorch too and shows where the runs differ, `scan` lists the
 names that programs use and jaxgrad lacks, `check` finds mistakes in tables of derivatives, `ops`
-tells about the operators, `cache` about the executables on disk, `stubs` writes the type stubs.
+tells about the operators, `cache` about the executables on disk, `doctor` whether jaxgrad can work
+here, `stubs` writes the type stubs.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from .table.mistakes import printable
 
 # for commands that few call
 comparing = LateModule("jaxgrad.compare.command")
+doctor = LateModule("jaxgrad.doctor")
 stubs = LateModule("jaxgrad.stubs")
 
 FINE, MISTAKES, UNREADABLE = 0, 1, 2
@@ -36,7 +38,7 @@ def main(arguments=None):
 
     run: that of the program. launch: that of the worker that failed first. compare: 0 for equal
     runs, 1 for a difference, 2 for misuse. scan, check: 0 for nothing found, 1 for something, 2 for
-    no file. ops: 0, 1 for an unknown operator. cache, stubs: 0.
+    no file. ops: 0, 1 for an unknown operator. doctor: 0, 1 if something is wrong. cache, stubs: 0.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -86,6 +88,10 @@ def command_line():
     cache = commands.add_parser("cache", help="tell about the executables on disk")
     cache.add_argument("--clear", action="store_true", help="remove them")
     cache.set_defaults(run=run_cache)
+    health = commands.add_parser(
+        "doctor", help="tell versions, devices and the cache, and the first thing that is wrong"
+    )
+    health.set_defaults(run=run_doctor)
     types = commands.add_parser("stubs", help="write the type stubs, which wheels have")
     types.set_defaults(run=run_stubs)
     return parser
@@ -171,6 +177,12 @@ def run_cache(options):
     else:
         print(f"{directory}: {size}, at most {cache.limit / 1e6:.0f} MB")
     return FINE
+
+
+def run_doctor(_):
+    text, is_well = doctor.report()
+    print(text)
+    return FINE if is_well else MISTAKES
 
 
 def run_stubs(_):

@@ -59,6 +59,7 @@ LAYERS = (
             "compiler",
             "coverage",
             "cpu",
+            "doctor",
         ),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
