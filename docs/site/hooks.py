@@ -3,6 +3,7 @@ MathML, and no links to files that are not on it.
 """
 
 import html
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ DOCS = HERE.parent
 sys.path.insert(0, str(HERE))
 
 import reference  # noqa: E402
+import search_words  # noqa: E402
 import tutorials  # noqa: E402
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
@@ -26,7 +28,9 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)
 # used namespace comes before those of others that begin with the same letters.
 BOOSTS = {
     **{f"reference/{name}.md": 5 for name in {entry.space for entry in coverage.torch_names()}},
-    **{"reference/torch.md": 8, "reference/jaxgrad.md": 5, "gallery": 2},
+    **{"reference/torch.md": 8, "reference/torch.nn.functional.md": 8, "reference/torch.nn.md": 8},
+    **{"reference/torch.Tensor.md": 3, "reference/torch.distributions.md": 2, "gallery": 2},
+    **{"reference/jaxgrad.md": 5},
     **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
 }
 ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
@@ -88,7 +92,10 @@ def on_page_content(content, page, config, files):
 
 @event_priority(-100)  # after the plugin that writes the index
 def on_post_build(config):
-    """The index of the search as a script, which pages load that no server sends."""
+    """More words for the search, and its index as a script too, for pages that no server sends."""
     folder = Path(config.site_dir) / "search"
-    index = (folder / "search_index.json").read_text()
-    (folder / "search_index.js").write_text(f"var __index = {index}")
+    index = json.loads((folder / "search_index.json").read_text())
+    search_words.add_words(index["docs"])
+    text = json.dumps(index)
+    (folder / "search_index.json").write_text(text)
+    (folder / "search_index.js").write_text(f"var __index = {text}")

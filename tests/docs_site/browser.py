@@ -29,6 +29,17 @@ SEARCHES = {
     "retain_graph": "reference/torch.autograd.html",
     "NaN": "wrong_gradients.html",
     "from_jax": "from_jax.html",
+    "DataLoader": "reference/torch.utils.data.html#torch.utils.data.DataLoader",
+    "num_workers": "reference/torch.utils.data.html#torch.utils.data.DataLoader",
+    "GradScaler": "GradScaler",
+    "gradient clipping": "#torch.nn.utils.clip_grad_norm_",
+    "cross_en": "reference/torch.nn.functional.html#torch.nn.functional.cross_entropy",
+    "cross entropy": "#torch.nn.CrossEntropyLoss",
+    "learning rate": "reference/torch.optim.lr_scheduler.html",
+    "mixed precision": "#torch.autocast",
+    "quantization": "quantiz",
+    "deploy": "deploy.html",
+    "export": "export.html",
 }
 FIRST = 8
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
