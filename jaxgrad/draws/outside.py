@@ -81,15 +81,18 @@ REFUSED_OF_MODULES = {
 # they read the code of a function for its tracebacks and warnings
 _READERS_OF_CODE = ("tokenize", "linecache", "inspect", "traceback", "warnings")
 
+# what they read changes no result of a function
+_ONCE = ("importlib._bootstrap", "jaxgrad.core.disk_cache")
+
 
 def is_of_function(frame) -> bool:
     """Whether a read from outside is for the function, and not for the import of a module, whose
-    code runs once, or for a warning or a traceback.
+    code runs once, for an executable on disk, or for a warning or a traceback.
     """
     if frame.f_globals.get("__name__") in _READERS_OF_CODE:
         return False
     while frame is not None:
-        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+        if frame.f_globals.get("__name__") in _ONCE:
             return False
         frame = frame.f_back
     return True

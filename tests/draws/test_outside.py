@@ -324,3 +324,23 @@ def test_other_threads_read_as_before(tmp_path):
 
     f(X)
     assert seen == [("1", True)] and f.count == 1
+
+
+def test_executables_are_read_from_disk_while_tracing(tmp_path):
+    """An uncompiled call inside of the trace reads its executable."""
+    code = (
+        "import numpy as np, jaxgrad as torch\n"
+        "torch.set_eager('compiled')\n"
+        "layer = torch.nn.Linear(3, 3)\n"
+        "layer.load_state_dict(layer.state_dict())\n"
+        "f = torch.compile(torch.no_grad()(lambda x: layer(x).softmax(-1)))\n"
+        "print(f(torch.from_numpy(np.zeros((2, 3), np.float32))).sum().round().item())\n"
+    )
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            env={**os.environ, "JAXGRAD_CACHE": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        assert (result.stdout, result.stderr) == ("2.0\n", "")
