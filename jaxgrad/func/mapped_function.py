@@ -9,7 +9,7 @@ import jax
 from ..capture.guards import ProgramCache
 from ..compiled.jit import CompiledFunction
 from ..core import executor
-from ..tape import mode
+from ..tape import mode, torch_function
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current, is_traced
 from .batched_program import BatchedTracing
@@ -74,14 +74,17 @@ class OwnFunctions(Memory):
 
 
 def is_in_trace(leaves) -> bool:
-    """Whether a call with these argument leaves is a part of a trace."""
+    """Whether a call with these argument leaves is a part of a trace, or is seen call by call by a
+    mode: then no program of its own serves it.
+    """
     for leaf in filter(is_tensor, leaves):
         current(leaf)
     traced = any(
         is_traced(leaf) if isinstance(leaf, Tensor) else isinstance(leaf, jax.core.Tracer)
         for leaf in leaves
     )
-    return traced or mode.scope.get() is not None or executor.is_traced()
+    is_part = mode.scope.get() is not None or executor.is_traced()
+    return traced or is_part or bool(torch_function.modes.get())
 
 
 def check_results(name, out_dims, results):

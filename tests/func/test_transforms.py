@@ -476,3 +476,36 @@ def test_debug_unwrap_shows_all_examples():
     assert shown == [[(2, 3), (2, 3)]] * 2 + [[(2, 3), (3,)]] * 2
     _, whole = func.vmap(lambda a: (a, func.debug_unwrap(a)), out_dims=(0, None))(x)
     assert whole.equal(x)
+
+
+class Passing(torch.overrides.TorchFunctionMode):
+    """A mode that sees functions and changes nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+UNDER_A_MODE = {
+    "vmap": (lambda x: func.vmap(lambda row: row.sum())(x), [3, 12]),
+    "columns": (lambda x: func.vmap(torch.amax, 1)(x), [3, 4, 5]),
+    "chunks": (lambda x: func.vmap(lambda row: row.sum(), chunk_size=1)(x), [3, 12]),
+    "nested": (lambda x: func.vmap(func.vmap(lambda y: y * y))(x), [[0, 1, 4], [9, 16, 25]]),
+    "grad": (lambda x: func.vmap(func.grad(lambda row: row.sum() ** 2))(x), [[6] * 3, [24] * 3]),
+    "jacfwd": (lambda x: func.jacfwd(lambda row: row**2)(x[1]).diag(), [6, 8, 10]),
+    "hessian": (lambda x: func.hessian(lambda row: (row**3).sum())(x[1]).diag(), [18, 24, 30]),
+}
+
+
+@pytest.mark.parametrize("name", UNDER_A_MODE)
+def test_transforms_under_a_mode(name):
+    function, expected = UNDER_A_MODE[name]
+    x = torch.arange(6.0).view(2, 3)
+    for _ in range(2):  # the first call might keep a program for the second one
+        with Passing() as seen:
+            assert function(x).tolist() == expected
+        assert {"sum", "amax", "mul", "pow", "__pow__"} & {*seen.names}
