@@ -7,12 +7,17 @@ import threading
 import weakref
 from collections import defaultdict
 
+import jax
+
 from .. import ops as _ops
 from ..autograd._engine.observers import Watch
+from ..core.aval import Size
+from ..core.primitive import ARRAY, Call
 from ..core.program import Program
 from ..late import LateModule
 from ..names.not_provided import names_of
 from ..nn.modules import module as all_modules
+from ..tape.tensor import wrap
 
 summary_cost = LateModule("jaxgrad.utils.summary_cost")
 
@@ -25,10 +30,14 @@ class FlopCounterMode:
     kind count for nothing, as in PyTorch.
 
     mods: has no effect. depth: of the table that is printed at the end of the block, if `display`
-    says so. custom_mapping: must be None.
+    says so. custom_mapping: by operator, such as `torch.ops.aten.sin`, a function that counts in
+    place of this class. It gets the arguments of a call, with shapes in place of tensors, and
+    `out_shape`; one with a true attribute `_get_raw` gets tensors and `out_val`. The operators are
+    those that jaxgrad runs: `a @ b` is one call of `aten.matmul`, and the backward pass of an
+    operator is counted as without it.
 
     A compiled function runs as one program and is not counted. Each operator runs at once inside of
-    the block. Raises NotImplementedError for a `custom_mapping`.
+    the block.
 
     >>> from jaxgrad.utils.flop_counter import FlopCounterMode
     >>> with FlopCounterMode(display=False) as counter:
@@ -38,17 +47,12 @@ class FlopCounterMode:
     """
 
     def __init__(self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None):
-        if custom_mapping:
-            raise NotImplementedError(
-                "FlopCounterMode: custom_mapping= is not provided by jaxgrad: what is counted are "
-                "the products and convolutions of every operator, also of those of the user"
-            )
-        self.depth, self.display = depth, display
+        self.depth, self.display, self.custom_mapping = depth, display, custom_mapping or {}
         self.flop_counts = defaultdict(lambda: defaultdict(int))
 
     def __enter__(self):
         self.flop_counts.clear()
-        self._watch = _Operations(self.flop_counts)
+        self._watch = _Operations(self.flop_counts, self.custom_mapping)
         self._watch.start()
         self._handles = [
             all_modules.register_module_forward_pre_hook(self._watch.enter_module),
@@ -124,9 +128,10 @@ class _Operations(Watch):
     node to the counts of the modules that recorded it.
     """
 
-    def __init__(self, counts):
+    def __init__(self, counts, custom_mapping):
         super().__init__()
         self.counts, self.thread = counts, threading.get_ident()
+        self.custom_mapping = custom_mapping
         self.names = weakref.WeakKeyDictionary()  # of modules
         self.modules = [GLOBAL]  # the names of the modules that are running, for each call
         self.modules_of = weakref.WeakKeyDictionary()  # by node
@@ -154,11 +159,40 @@ class _Operations(Watch):
             self.modules.pop()
 
     def kernel(self, program, kernel, *arrays):
-        if isinstance(program, Program) and (count := 2 * summary_cost.products_of(program)):
-            operator = getattr(_ops.aten, _name_in_pytorch(program.name))
-            for name in dict.fromkeys(self.modules[-1]):
-                self.counts[name][operator] += count
-        return kernel(*arrays)
+        if not isinstance(program, Program):
+            return kernel(*arrays)
+        operator = getattr(_ops.aten, _name_in_pytorch(program.name), None)
+        formula = self.custom_mapping.get(operator) if isinstance(program, Call) else None
+        if formula is None:
+            self.add(operator, 2 * summary_cost.products_of(program))
+            return kernel(*arrays)
+        results = kernel(*arrays)
+        self.add(operator, _by_formula(formula, program, arrays, results))
+        return results
+
+    def add(self, operator, count: int):
+        for name in dict.fromkeys(self.modules[-1]) if count else ():
+            self.counts[name][operator] += count
+
+
+def _by_formula(formula, call: Call, arrays, results) -> int:
+    """What a function of the user counts for a call."""
+    is_raw = getattr(formula, "_get_raw", False)
+    shown, rest = wrap if is_raw else _shape, iter(arrays)
+
+    def argument(value):
+        if isinstance(value, list | tuple):
+            return type(value)(map(argument, value))
+        return shown(next(rest)) if value is ARRAY else value
+
+    outputs = jax.tree.map(shown, results)
+    return formula(
+        *map(argument, call.structure), **{"out_val" if is_raw else "out_shape": outputs}
+    )
+
+
+def _shape(array) -> Size:
+    return Size(array.shape)
 
 
 def _name_in_pytorch(name: str) -> str:

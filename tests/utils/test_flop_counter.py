@@ -13,7 +13,7 @@ def counter(torch):
     return module.FlopCounterMode(display=False)
 
 
-@as_torch("{'Sequential.0': 41472, 'Global': 49152, 'Sequential': 49152, 'Sequential.3': 7680}")
+@as_torch("{'Sequential.0': 41472, 'Sequential': 49152, 'Global': 49152, 'Sequential.3': 7680}")
 def test_a_network(torch):
     """Forward and backward pass, by module: PyTorch runs `addmm` and `mm` for a linear layer."""
     nn = torch.nn
@@ -100,5 +100,30 @@ def test_an_error_ends_the_count():
         jaxgrad.nn.Linear(3, 4)(jaxgrad.ones(2, 5))
     jaxgrad.ones(2, 2) @ jaxgrad.ones(2, 2)
     assert counted.get_total_flops() == 0
-    with pytest.raises(NotImplementedError, match="custom_mapping"):
-        type(counted)(custom_mapping={jaxgrad.ops.aten.mm: len})
+
+
+@as_torch("""
+    {'aten.bmm': 7, 'aten.sin': 7, 'aten.cat': 5, 'aten.mm': 32}
+    [[[[1, 2, 3], [1, 3, 4]], [1, 2, 4]], [[[1, 2, 4]], [1, 2, 4]], [[1.0], [0.0], [1.0, 0.0]]]
+""")
+def test_custom_mapping(torch):
+    """What functions of the user count, and what they get."""
+    module, calls = importlib.import_module(f"{torch.__name__}.utils.flop_counter"), []
+
+    def of_shapes(*arguments, out_shape):
+        calls.append((arguments, out_shape))
+        return 7
+
+    def of_tensors(tensors, dim=0, *, out_val):
+        calls.append([tensor.tolist() for tensor in tensors] + [out_val.tolist()])
+        return 5
+
+    of_tensors._get_raw = True
+    aten = torch.ops.aten
+    mapping = {aten.bmm: of_shapes, aten.sin: of_shapes, aten.cat: of_tensors}
+    with module.FlopCounterMode(display=False, custom_mapping=mapping) as counted:
+        x = torch.bmm(torch.ones(1, 2, 3), torch.ones(1, 3, 4)).sin()
+        torch.cat([torch.ones(1), torch.zeros(1)], 0)
+        torch.mm(x[0], x[0].t())
+    counts = counted.get_flop_counts()["Global"]
+    return {str(operator): count for operator, count in counts.items()}, calls

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from ...names.not_provided import names_of
 from .compare import Compare as Compare
+from .fuzzer import FuzzedParameter as FuzzedParameter
+from .fuzzer import FuzzedTensor as FuzzedTensor
+from .fuzzer import Fuzzer as Fuzzer
+from .fuzzer import ParameterAlias as ParameterAlias
 from .measurement import Measurement as Measurement
 from .measurement import TaskSpec as TaskSpec
 from .measurement import ordered_unique as ordered_unique
