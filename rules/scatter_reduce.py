@@ -57,6 +57,9 @@ def scatter_with(self, dim, index, src, reduce):
     return scatter_reduce(self, dim, index, _spread(src, self, index), legacy_reduction(reduce))
 
 
+scatter_with.precondition = indexing.check_gathered_range
+
+
 def legacy_reduction(reduce):
     """The reduction that `scatter` calls "add" or "multiply"."""
     if reduce not in LEGACY:

@@ -27,7 +27,7 @@ def matrix_norm(
     >>> jaxgrad.linalg.matrix_norm(jaxgrad.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
     tensor(6.)
     """
-    dims = _matrix_dims(input, ord, dim)
+    dims = _matrix_dims(input, ord, dim, dtype)
     if ord == "fro":
         return _vector_norm(input, 2, dims, keepdim, dtype)
     if ord in (2, -2, "nuc"):
@@ -48,7 +48,7 @@ def _vector_norm(input, ord, dim, keepdim, dtype):
     return ops.linalg_vector_norm(input, ord, dim, keepdim, dtype=dtype)
 
 
-def _matrix_dims(input, ord, dim):
+def _matrix_dims(input, ord, dim, dtype):
     """The two dimensions of the matrices, from the front."""
     if isinstance(dim, int) or not (isinstance(ord, str | int | float)):
         raise TypeError(
@@ -59,6 +59,10 @@ def _matrix_dims(input, ord, dim):
         raise RuntimeError(
             "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got "
             f"{input.dtype.scalar_type}"
+        )
+    if dtype is not None and dtype.is_complex and not input.is_complex():
+        raise RuntimeError(
+            f"linalg.matrix_norm: dtype should be real for real inputs, but got {dtype.scalar_type}"
         )
     if ord not in _ORDERS:
         raise RuntimeError(f"linalg.matrix_norm: Order {_shown(ord)} not supported.")

@@ -13,7 +13,7 @@ import jax
 
 from .. import table
 from ..cached import cached_property
-from ..core.primitive import Overloads, Primitive
+from ..core.primitive import CHECKS, MARKS, Overloads, Primitive
 from ..late import LateModule
 
 documentation = LateModule("jaxgrad.ops.documentation")
@@ -137,7 +137,7 @@ class Library:
         """The entry's `forward`, else the function with the name of the overload or operator."""
         schema = rule.schema
         if rule.forward is not None:
-            return rule.forward.compile(tuple(argument.name for argument in schema.arguments), self)
+            return self._formula(rule.forward, tuple(one.name for one in schema.arguments))
         # functions of rules/ whose names begin with an underscore are private there
         name = schema.name.removeprefix("_")
         names = [name, name[:-1]] if schema.inplace else [name]
@@ -145,6 +145,18 @@ class Library:
             self.function(f"{name}_{schema.overload}") or self.function(name) for name in names
         ]
         return next(filter(None, functions), None)
+
+    def _formula(self, formula, arguments: tuple[str, ...]):
+        """The function of a formula, with the marks of the value function if it is another name of
+        one.
+        """
+        compute, called = formula.compile(arguments, self), formula.text.partition("(")[0]
+        if formula.text == f"{called}({', '.join(arguments)})":
+            function = self.function(called)
+            for mark in (*MARKS, *CHECKS):
+                if hasattr(function, mark):
+                    setattr(compute, mark, getattr(function, mark))
+        return compute
 
     def function(self, name):
         """The value function or helper of this name, its own before the parent's, or None."""

@@ -31,6 +31,11 @@ REFUSED = [
         "linalg.vector_norm cannot compute the inf norm on an empty tensor because the operation",
     ),
     (
+        "torch.linalg.norm(zeros(2, 2), 'nuc', dtype=torch.complex64)",
+        RuntimeError,
+        "linalg.matrix_norm: dtype should be real for real inputs, but got ComplexFloat",
+    ),
+    (
         "torch.linalg.matrix_norm(zeros(2, 2), 3)",
         RuntimeError,
         "linalg.matrix_norm: Order 3 not supported.",

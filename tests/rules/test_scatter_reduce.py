@@ -46,6 +46,16 @@ REFUSED = [
         "reduce argument must be either add or multiply",
     ),
     (
+        "torch.scatter(zeros(2), 0, tensor([2]), zeros(1), reduce='add')",
+        RuntimeError,
+        "index 2 is out of bounds for dimension 0 with size 2",
+    ),
+    (
+        "zeros(2).scatter_(0, tensor([-1]), 3.0, reduce='multiply')",
+        RuntimeError,
+        "index -1 is out of bounds for dimension 0 with size 2",
+    ),
+    (
         f"torch.index_reduce(zeros(2), 0, {I00}, zeros(2), 'sum')",
         RuntimeError,
         "Expected reduce to be one of prod, mean, amax or amin but got sum.",
