@@ -179,7 +179,7 @@ _LATER |= dict.fromkeys(
     "autograd.anomaly_mode",
 )
 _LATER |= {"gradient": "frontend.gradient", "to_jax": "frontend.jax_interop"}
-_LATER |= {"set_printoptions": "frontend.printing.arrays", "jit": "nn.script_module"}
+_LATER |= {"set_printoptions": "frontend.printing.arrays", "jit": "scripting"}
 _LATER |= dict.fromkeys(
     (
         *("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed"),
@@ -244,7 +244,7 @@ _LATER |= dict.fromkeys(
     ),
     "frontend.storages",
 )
-_LATER |= {"ScriptModule": "nn.script_module", "Future": "compiled.future"}
+_LATER |= {"ScriptModule": "scripting", "Future": "compiled.future"}
 _LATER |= dict.fromkeys(
     ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm"), "sparse._early_names"
 )
@@ -275,7 +275,18 @@ _LATER |= {"vmap": "func.vmap"}
 
 _LATER_MODULES = (
     *("accelerator", "amp", "ao", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
-    *("distributions", "fft", "func", "functional", "futures", "fx", "hub", "library", "linalg"),
+    *(
+        "distributions",
+        "export",
+        "fft",
+        "func",
+        "functional",
+        "futures",
+        "fx",
+        "hub",
+        "library",
+        "linalg",
+    ),
     *("masked", "nested"),
     *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
     *(

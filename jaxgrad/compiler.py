@@ -22,7 +22,7 @@ from .frontend.tensor_data import from_numpy
 from .names.not_provided import names_of
 from .nn.compile import compile as compile
 from .nn.compile import disable as disable
-from .nn.script_module import ScriptModule as _ScriptModule  # noqa: F401  a name of torch.jit
+from .scripting import ScriptModule as _ScriptModule  # noqa: F401  a name of torch.jit
 from .tape import mode
 from .tape.pytree import map_leaves
 from .tape.tensor import Tensor

@@ -415,7 +415,7 @@ def _check_output_padding(output_padding, stride, dilation):
 def _transposed_lengths(input, weight, stride, padding, dilation, output_padding):
     size = input.shape[2:]
     lengths = transposed_lengths(size, weight.shape[2:], stride, padding, dilation, output_padding)
-    if min(lengths) <= 0:
+    if any(length <= 0 for length in lengths):
         raise RuntimeError(
             f"Given input size per channel: ({' x '.join(map(str, size))}). Calculated output size "
             f"per channel: ({' x '.join(map(str, lengths))}). Output size is too small"

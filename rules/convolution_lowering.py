@@ -17,6 +17,8 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
+from jaxgrad.core.symbolic_extents import chosen, is_open
+
 MOST_TERMS = 160  # of a sum: more take long to compile
 SUMS_AT_ONCE = 32
 WINDOWS = 2**18  # elements at once, where one sample of a group has no more
@@ -31,9 +33,11 @@ def correlation_on_cpu(x, w, lengths, stride, padding, dilation, groups):
         find = _pointwise
     elif groups > 1:
         find = _shifted if _is_short(kernel, w.shape[1]) else _with_windows
-    elif _is_larger(kernel, x) or _is_small(len(x), lengths, len(w)):
+    elif chosen(lambda: _is_larger(kernel, x) or _is_small(x.shape[0], lengths, len(w))):
         find = _with_windows
     else:
+        return None
+    if find is _with_windows and is_open(x.shape):
         return None
     return lambda x, w: find(_padded(x, edges), w, stride, dilation, groups)
 
@@ -47,10 +51,12 @@ def input_gradient_on_cpu(grad, w, input_shape, stride, edges, dilation, groups)
         return lambda grad, w: _padded(_product(grad, _turned(w, groups), groups), edges, stride)
     if groups > 1:
         find = _shifted if _is_short(kernel, len(w) // groups) else _with_windows
+        if find is _with_windows and is_open(grad.shape):
+            return None
         return lambda grad, w: find(
             _padded(grad, edges, stride), _turned(w, groups), ones, dilation, groups
         )
-    if _is_larger(kernel, grad) or _is_small(len(grad), grad.shape[2:], len(w)):
+    if chosen(lambda: _is_larger(kernel, grad) or _is_small(grad.shape[0], grad.shape[2:], len(w))):
         return lambda grad, w: _spread(grad, w, input_shape, stride, edges, dilation)
     return None
 
@@ -63,9 +69,11 @@ def weight_gradient_on_cpu(x, grad, weight_shape, stride, padding, dilation, gro
         find = _pointwise_weight
     elif groups > 1:
         find = _sums if channels == 1 else weight_products
-    elif _is_small(len(grad), grad.shape[2:], out):
+    elif chosen(lambda: _is_small(grad.shape[0], grad.shape[2:], out)):
         find = weight_products
     else:
+        return None
+    if find is weight_products and is_open(x.shape):
         return None
     return lambda x, grad: find(x, grad, weight_shape, stride, padding, dilation, groups)
 
@@ -120,7 +128,7 @@ def _product(x, w, groups):
     is_joined = _is_joined(size, channels, out // groups)
     x, w = _by_groups(x, groups, is_joined), w.reshape(groups, out // groups, channels)
     # a weight for each sample: the product has the layout of the result, without transposes
-    w = jnp.broadcast_to(w, (len(x) // groups, *w.shape)).reshape(-1, *w.shape[1:])
+    w = jnp.broadcast_to(w, (x.shape[0] // groups, *w.shape)).reshape(-1, *w.shape[1:])
     product = _matmul(w, x)
     if is_joined:
         product = jnp.moveaxis(product.reshape(groups, out // groups, n, -1), 2, 0)
@@ -167,7 +175,7 @@ def _with_windows(x, w, stride, dilation, groups):
     def product(arrays):
         number, x = arrays
         output = _matmul(w[number % len(w)], _windows(x, kernel, stride, dilation))
-        return jnp.moveaxis(output.reshape(*output.shape[:2], len(x), -1), 2, 0)
+        return jnp.moveaxis(output.reshape(*output.shape[:2], x.shape[0], -1), 2, 0)
 
     outputs = lax.map(product, (jnp.arange(len(parts)), parts))
     return outputs.reshape(n, -1, *lengths)
@@ -184,7 +192,7 @@ def _spread(grad, w, input_shape, stride, edges, dilation):
         (((0,), (1,)), ((), ())),
         precision=lax.Precision.HIGHEST,
     )
-    products = products.reshape(channels, -1, len(grad), *grad.shape[2:])
+    products = products.reshape(channels, -1, grad.shape[0], *grad.shape[2:])
     total = 0
     for number, offset in enumerate(_offsets(kernel)):
         ends = [(0, 0, 0), (0, 0, 0)]

@@ -13,7 +13,7 @@ def volume_correlation(of_planes, x, w, stride, padding, dilation, groups):
     """The correlation of x and w (out, channels / groups, *kernel)."""
     within = stride[1:], padding[1:], dilation[1:], groups
     windows = _windows(x, w.shape[2], stride[0], padding[0], dilation[0])
-    return _volumes(of_planes(windows, _flat(w), *within), len(x))
+    return _volumes(of_planes(windows, _flat(w), *within), x.shape[0])
 
 
 def volume_input_gradient(of_planes, grad, w, input_shape, stride, padding, dilation, groups):

@@ -105,8 +105,8 @@ def _place(file, cells, line) -> tuple[str, int]:
 
 # what is there and does something else: what to do
 DIFFERS = {
-    "torch.jit.script": "it returns what it is given: torch.compile compiles it",
-    "torch.jit.trace": "it returns what it is given: torch.compile compiles it",
+    "torch.jit.script": "the code goes on to run as Python: torch.compile compiles it",
+    "torch.jit.trace": "the code goes on to run as Python: torch.compile compiles it",
 }
 
 

@@ -15,11 +15,6 @@ def script(obj, *args, **kwargs):
     return obj
 
 
-def trace(func, *args, **kwargs):
-    """Return a function or module as it is. PyTorch's other arguments have no effect."""
-    return func
-
-
 def mark(fn=None, **kwargs):
     """Return a function as it is: nothing is left out, since nothing is parsed.
 
@@ -124,11 +119,10 @@ def export_opnames(m) -> list[str]:
 
 
 NAMES = {
-    **dict.fromkeys(["script", "script_if_tracing", "interface", "export", "unused"], script),
+    **dict.fromkeys(["script_if_tracing", "interface", "export", "unused"], script),
     **dict.fromkeys(
         ["script_method", "_overload", "_overload_method", "_script_if_tracing"], script
     ),
-    **dict.fromkeys(["trace", "trace_module", "freeze", "optimize_for_inference"], trace),
     "run_frozen_optimizations": _nothing,
     "ignore": mark,
     "is_scripting": is_scripting,

@@ -149,6 +149,52 @@ def _is_comparing(frame) -> bool:
     return is_own or dis.opname[code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
 
 
+_TESTS = ("POP_JUMP", "JUMP_IF", "UNARY_NOT", "TO_BOOL")
+
+
+def _is_tested(frame) -> bool:
+    """Whether the code of a frame uses the result of its current operation as a truth value."""
+    after = (op for op in dis.get_instructions(frame.f_code) if op.offset > frame.f_lasti)
+    name = next((op.opname for op in after if op.opname != "CACHE"), "")
+    return any(test in name for test in _TESTS)
+
+
+@contextlib.contextmanager
+def watched_tests(note):
+    """While the block runs, in this thread, call `note(frame, extents)` for what code takes to be
+    decided of symbolic extents though numbers decide it: two that are compared by `==`, and a
+    remainder that is used as a truth value.
+
+    Leans on what `watched_trace` leans on, and on `__mod__` of symbolic extents. Where that
+    changes, such code is exported for one side of its test, and tests/export/test_dynamic_shapes.py
+    fails.
+    """
+    (symbol,) = export.symbolic_shape("n")
+    kind = type(symbol)
+    equality, remainder = kind.__eq__.__code__, kind.__mod__.__code__
+    other = getattr(kind.__ne__, "__code__", None)
+
+    def watch(frame, event, result):
+        if event != "return" or frame.f_code not in (equality, remainder):
+            return
+        caller = frame.f_back
+        if caller is not None and caller.f_code is other:
+            caller = caller.f_back
+        pair = tuple([frame.f_locals[name] for name in frame.f_code.co_varnames[:2]])
+        if frame.f_code is equality:
+            if result is False:
+                note(caller, pair)
+        elif export.is_symbolic_dim(result) and _is_tested(caller):
+            note(caller, (result, 0))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
 # Calls and returns, of Python's functions and of others, of a trace with symbols. JAX simplifies
 # symbols by the constraints that they have, and some constraints have kept it at that forever.
 MOST_EVENTS = 5_000_000

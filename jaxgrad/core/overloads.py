@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..late import LateModule
 from ..table import REQUIRED, Argument, Schema
 from . import dtypes
 from .pytorch_tensors import type_name
-
-export = LateModule("jax.export")
+from .symbolic_extents import is_symbolic
 
 # PyTorch's functions say `input` where schemas say `self`, and accept numpy's names
 ALIASES = {
@@ -36,6 +34,8 @@ def _scalar(value, is_tensor):
         return value.item()
     if isinstance(value, numbers.Number) or (is_tensor(value) and value.ndim == 0):
         return value
+    if is_symbolic(value):
+        return value
     raise Mismatch
 
 
@@ -49,11 +49,6 @@ def _integer(value, is_tensor):
         return operator.index(value)
     except (TypeError, ValueError):
         raise Mismatch from None
-
-
-def is_symbolic(value) -> bool:
-    """Whether a value is an extent in a template (core/templates.py), which stands for ints."""
-    return not isinstance(value, int) and export.is_symbolic_dim(value)
 
 
 def _may_be_extent(value) -> bool:

@@ -30,6 +30,7 @@ from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
 from ..core.pytorch_tensors import type_name
+from ..core.symbolic_extents import is_symbolic
 from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
@@ -231,7 +232,7 @@ def arange(*bounds, **options) -> Tensor:
     dtype = dtype_of(options, dtypes.get_default_dtype() if is_float else dtypes.int64)
     _refuse("arange", dtype, (dtypes.BOOLEAN, dtypes.COMPLEX))
     count = _count(*numbers, dtype)
-    start, _, step = numbers if dtype.is_floating_point else map(int, numbers)
+    start, _, step = numbers if dtype.is_floating_point else map(_whole, numbers)
     return create("arange", _arange, (count,), dtype, options, start, step)
 
 
@@ -256,6 +257,8 @@ def _bounds(bounds, options):
 
 def _count(start, end, step, dtype):
     """The number of steps between start and end."""
+    if any(map(is_symbolic, (start, end, step))):
+        return -((start - end) // step)
     if not all(map(math.isfinite, (start, end))):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     is_given = step != 0
@@ -273,6 +276,10 @@ def _count(start, end, step, dtype):
     if dtype is dtypes.int64:
         return -((start - end) // step)
     return math.ceil((end - start) / step)
+
+
+def _whole(number):
+    return number if is_symbolic(number) else int(number)
 
 
 def _refuse(name, dtype, categories):

@@ -11,6 +11,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtypes, named_dtypes
 from ..core.pytorch_tensors import type_name
+from ..core.symbolic_extents import is_symbolic
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, has_tangent
 
@@ -116,6 +117,8 @@ def _extent(name, extent):
     try:
         extent = operator.index(extent)
     except TypeError:
+        if is_symbolic(extent):
+            return extent
         raise _not_a_size(name, extent) from None
     if extent < 0:
         raise RuntimeError(
@@ -136,6 +139,6 @@ def number_of(name: str, argument: str, value) -> numbers.Number:
         return value.item()
     if isinstance(value, np.generic):
         return value.item()
-    if not isinstance(value, numbers.Number):
+    if not isinstance(value, numbers.Number) and not is_symbolic(value):
         raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
     return value

@@ -18,6 +18,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.pytorch_tensors import is_of_pytorch, type_name
+from ..core.symbolic_extents import is_symbolic, slice_of
 from ..core.tracebacks import hide_frames, users_stacklevel
 from ..tape import dual, interception
 from ..tape.symbolic_number import Varying
@@ -114,12 +115,23 @@ def _sliced(tensor, dim, part):
     shape = tensor.shape
     if dim >= len(shape):
         raise _too_many(shape)
-    start, end, step = part.indices(shape[dim])
+    start, length, step = _bounds(part, shape[dim])
     if step < 0:
         raise ValueError(
             f"step must be greater than zero, but got {step}: use flip to reverse a dimension"
         )
-    return ops._slice(tensor, dim, start, len(range(start, end, step)), step)
+    return ops._slice(tensor, dim, start, length, step)
+
+
+def _bounds(part, extent):
+    """The start, the length and the step of a slice of a dimension."""
+    try:
+        start, end, step = part.indices(extent)
+    except TypeError:
+        if any(map(is_symbolic, (extent, part.start, part.stop))):
+            return slice_of(part, extent)
+        raise
+    return start, len(range(start, end, step)), step
 
 
 def _is_list_of_parts(index):
@@ -292,7 +304,7 @@ def _is_whole(part, extent):
     """Whether PyTorch skips a slice that stands beside other parts: it compares the bounds as
     written."""
     start, end = 0 if part.start is None else part.start, extent if part.stop is None else part.stop
-    if type(start) is not int or type(end) is not int:
+    if type(start) is not int or type(end) is not int or type(extent) is not int:
         return False
     return start == 0 and end >= extent and part.step in (None, 1)
 

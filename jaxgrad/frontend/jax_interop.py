@@ -31,6 +31,13 @@ def own_operator(function):
     return _operator(function, OwnFunction)
 
 
+def wide_operator(function):
+    """A function of JAX arrays as an operator that gets all arguments in their dtypes, 64-bit ones
+    too.
+    """
+    return _operator(function, WideFunction)
+
+
 def _operator(function, kind):
     was_wide = jax.config.jax_enable_x64
 
@@ -108,6 +115,13 @@ class OwnFunction(FromJax):
     """The program of a function of jaxgrad itself."""
 
     may_run_on_host = True
+
+
+class WideFunction(FromJax):
+    """The program of a function with JAX's 64-bit types on."""
+
+    def __init__(self, function, wide, structure, constants, inputs):
+        super().__init__(function, True, structure, constants, inputs)
 
 
 def _constant(leaf):

@@ -24,7 +24,7 @@ from .pytorch import FOLDER, Entry, all_names, entry_of, modules, names_in, path
 MODULES = frozenset(
     (
         *("_custom_ops", "_export", "_jit_internal", "_subclasses"),
-        *("export", "monitor", "package"),
+        *("monitor", "package"),
     )
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from .. import ops
+from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -37,6 +38,14 @@ _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 
 
 @api_boundary
+def _scaled(extent, scale):
+    """An extent times a scale, rounded down."""
+    if not is_symbolic(extent):
+        return int(extent * scale)
+    numerator, denominator = float(scale).as_integer_ratio()
+    return extent * numerator // denominator
+
+
 def interpolate(
     input: Tensor,
     size: Extents | None = None,
@@ -76,7 +85,7 @@ def interpolate(
         )
     name = _operator_of(mode, input.ndim, align_corners, antialias)
     if scales is not None:
-        size = [int(old * scale) for old, scale in zip(input.shape[2:], scales, strict=True)]
+        size = [_scaled(old, scale) for old, scale in zip(input.shape[2:], scales, strict=True)]
     if mode == "area":
         return getattr(pooling, name)(input, size)
     if scales is None or recompute_scale_factor:

@@ -20,6 +20,7 @@ from ..core.aval import LargeInteger
 from ..core.dtypes import HalfComplexResult
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
+from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import hide_frames
 from ..late import LateModule
 from ..state.objects import exact
@@ -457,6 +458,8 @@ def _prepare(value, kind):
         value = value._array.item()
     if type(value) is Varying:
         return _Number(value)
+    if is_symbolic(value):
+        return _Number(Varying.of_extent(value))
     is_input = isinstance(value, numbers.Number) and value not in CONSTANTS
     if type(value) is int:
         is_input = is_input and _kind_of_int(value) is not None

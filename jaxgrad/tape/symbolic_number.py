@@ -6,6 +6,8 @@ import math
 import numbers
 import operator
 
+import jax
+
 from ..core.aval import types_of_trace
 from . import mode
 from .source_location import place_of_caller
@@ -33,6 +35,12 @@ class Varying(numbers.Number):
     def of_input(cls, array, source, value=None):
         """The number that the input `source` supplies."""
         return cls(array, operator.itemgetter(source), frozenset([source]), value)
+
+    @classmethod
+    def of_extent(cls, extent):
+        """The number of a symbolic extent, in the trace of a program that is exported."""
+        with types_of_trace():
+            return cls(jax.lax.convert_element_type(jax.numpy.asarray(extent), int))
 
     def _refuse(self, *_):
         scope = mode.scope.get()

@@ -41,7 +41,12 @@ FINDINGS = [
     (17, "torch.nn.Modul", "unknown", "did you mean 'Module'?"),
     (18, "torch.float77", "unknown", "PyTorch 2.13.0 has no such name"),
     (19, "torch.jit.nothing", "unknown", "PyTorch 2.13.0 has no such name"),
-    (19, "torch.jit.script", "differs", "it returns what it is given: torch.compile compiles it"),
+    (
+        19,
+        "torch.jit.script",
+        "differs",
+        "the code goes on to run as Python: torch.compile compiles it",
+    ),
 ]
 
 # what each line uses that is missing, or differs

@@ -1,0 +1,73 @@
+"""Symbolic extents: those of `jax.export`, which stand for the sizes of an exported program.
+
+They calculate like ints. JAX raises where code compares two of them and the answer depends on
+numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+
+import jax
+
+from ..late import LateModule
+
+export = LateModule("jax.export")
+
+# whether the open trace is that of a program that is exported, which serves all extents
+_exporting = contextvars.ContextVar("jaxgrad.exporting", default=False)
+
+
+def is_symbolic(value) -> bool:
+    """Whether a value is a symbolic extent, which stands for ints."""
+    return not isinstance(value, int) and export.is_symbolic_dim(value)
+
+
+@contextlib.contextmanager
+def exporting():
+    """The trace in the block is that of a program that is exported."""
+    token = _exporting.set(True)
+    try:
+        yield
+    finally:
+        _exporting.reset(token)
+
+
+def is_open(shape) -> bool:
+    """Whether a shape is that of many programs: in one that is exported, with a symbolic extent."""
+    return _exporting.get() and any(map(is_symbolic, shape))
+
+
+def chosen(test, otherwise: bool = False) -> bool:
+    """What `test()` says, by which code chooses one of two ways to the same numbers; `otherwise`
+    where it depends on the extents for which a program is exported.
+    """
+    if not _exporting.get():
+        return test()
+    try:
+        return bool(test())
+    except (jax.errors.InconclusiveDimensionOperation, TypeError):
+        return otherwise
+
+
+def slice_of(part: slice, extent) -> tuple:
+    """The start, the length and the step of a slice of a dimension with a symbolic extent, as
+    `slice.indices` has them for an int.
+    """
+    step = 1 if part.step is None else part.step
+    start = _bound(0 if part.start is None else part.start, extent)
+    end = _bound(extent if part.stop is None else part.stop, extent)
+    length = _greater(end - start, 0)
+    return start, length if step == 1 or step < 0 else -(-length // step), step
+
+
+def _bound(bound, extent):
+    """A bound of a slice between 0 and the extent."""
+    if isinstance(bound, int) and bound < 0:
+        return _greater(extent + bound, 0)
+    return jax.core.min_dim(bound, extent)
+
+
+def _greater(first, second):
+    return jax.core.max_dim(first, second)

@@ -1,0 +1,91 @@
+"""Making an exported program."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+
+from ..nn.module import Module
+from ..tape.mode import is_grad_enabled
+from ..tape.tensor import Tensor, abstract_value
+from ._deciding import decided
+from ._errors import UserError
+from ._extents import Extent
+from ._graph import Graph
+from ._serialized import serialized
+from ._signature import ConstantInput, Signature, TensorInput
+from ._state import slots_of
+from ._tracing import Traced, lowered
+from .dynamic_shapes import Shapes, shapes_of, tensor_names
+from .exported_program import ExportedProgram, flat_arguments
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+_CONSTANTS = (bool, int, float, str, type(None))
+
+
+def program_of(
+    target, args, kwargs, dynamic_shapes, *, platforms=None, with_vjp=False
+) -> ExportedProgram:
+    """The exported program of a module or function."""
+    args, kwargs = tuple(args), dict(kwargs or {})
+    shapes = shapes_of(target, args, kwargs, dynamic_shapes)
+    return program_for(target, args, kwargs, shapes, platforms=platforms, with_vjp=with_vjp)
+
+
+def program_for(
+    target, args, kwargs, shapes: Shapes, *, platforms=None, with_vjp=False
+) -> ExportedProgram:
+    """The same with the extents of the tensors."""
+    if with_vjp and not is_grad_enabled():
+        raise UserError("with_vjp=True: export outside of no_grad(), under which nothing has one")
+    leaves, spec = flat_arguments(args, kwargs)
+    names = tensor_names(target, args, kwargs)
+    _check_leaves(names, leaves)
+    tensors = slots_of(target) if isinstance(target, Module) else {}
+    traced = Traced(target, tuple(tensors), names, leaves, spec)
+    state = {slot.path: _struct(tensor.shape, tensor) for slot, tensor in tensors.items()}
+    by_name = dict(zip(names, leaves, strict=True))
+
+    def trace(extents):
+        inputs = [_struct(extents[name], by_name[name]) for name in traced.input_names()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            exported = lowered(traced, state, tuple(inputs), tuple(platforms or PLATFORMS))
+            # traces the derivative: what it raises, it raises here
+            return exported, serialized(exported, with_vjp=True) if with_vjp else None
+
+    (exported, data), shapes = decided(shapes, trace)
+    inputs = [_input(name, leaf, shapes) for name, leaf in by_name.items()]
+    signature = Signature(tuple(tensors), tuple(inputs), spec, traced.results, _used(shapes))
+    graph = Graph(target, args, kwargs, signature)
+    example = args, kwargs
+    return ExportedProgram(
+        exported, signature, tensors, example, with_vjp=with_vjp, data=data, graph=graph
+    )
+
+
+def _check_leaves(names, leaves):
+    for name, leaf in zip(names, leaves, strict=True):
+        if not isinstance(leaf, (Tensor, *_CONSTANTS)):
+            raise UserError(
+                f"Unsupported input type {type(leaf)} of {name!r}. Export only supports pytree "
+                "containers of basic types (Tensor, int, float, ...) as input. To register a "
+                "custom dataclass, use utils._pytree.register_pytree_node"
+            )
+
+
+def _struct(shape, tensor):
+    return jax.ShapeDtypeStruct(tuple(shape), abstract_value(tensor).dtype.numpy)
+
+
+def _input(name, leaf, shapes):
+    if isinstance(leaf, Tensor):
+        return TensorInput(name, shapes.extents[name], leaf.dtype)
+    return ConstantInput(name, leaf)
+
+
+def _used(shapes) -> dict:
+    """The ranges of the symbols that the arguments have."""
+    used = {e.symbol for known in shapes.extents.values() for e in known if isinstance(e, Extent)}
+    return {symbol: bounds for symbol, bounds in shapes.ranges.items() if symbol in used}

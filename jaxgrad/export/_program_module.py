@@ -1,0 +1,99 @@
+"""Exported programs as modules."""
+
+from __future__ import annotations
+
+import jax
+
+from ..autograd import grad_mode
+from ..core.symbolic_extents import exporting
+from ..frontend.jax_interop import wide_operator
+from ..nn.module import Module
+from ..tape.tensor import Tensor
+from ._signature import Signature
+from ._state import Slot, holder_of
+from ._tracing import ARGUMENT
+from .graph_signature import InputKind
+
+NO_DERIVATIVE = (
+    "this program was saved without its derivative: export it with with_vjp=True to have gradients "
+    "after it is loaded, or call it under torch.no_grad()"
+)
+
+
+def caller_of(exported):
+    """A program as an operator on a dict and a tuple of tensors."""
+
+    def backward(known, cotangents):
+        if not exported.has_vjp():
+            raise RuntimeError(NO_DERIVATIVE)
+        with exporting(), jax.enable_x64(True):  # the derivative may be traced here
+            return jax.vjp(exported.call, *known)[1](cotangents)
+
+    call = jax.custom_vjp(exported.call)
+    call.defvjp(lambda *known: (exported.call(*known), known), backward)
+    return wide_operator(call)
+
+
+class ProgramModule(Module):
+    """A module that runs an exported program; its parameters and buffers are those of the module
+    that was exported, under the same names.
+
+    Its code is that of the mode in which it was exported, so `train` and `eval` change nothing.
+    """
+
+    def __init__(self, call, signature: Signature, tensors: dict[Slot, Tensor]):
+        super().__init__()
+        self._program, self._signature = call, signature
+        for slot, tensor in tensors.items():
+            for path in slot.paths:
+                _put(self, slot, path, tensor)
+
+    def forward(self, *args, **kwargs):
+        """The results of the program. Raises as `Signature.tensors_of` says for other arguments."""
+        signature = self._signature
+        inputs = signature.tensors_of(args, kwargs)
+        state = {slot.path: self._tensor_of(slot) for slot in signature.slots}
+        outputs, changed = signature.tracked(*self._program(state, tuple(inputs)))
+        self._write(changed, {**state, **self._arguments(inputs)})
+        return signature.results_of(outputs)
+
+    def _tensor_of(self, slot):
+        holder, name = holder_of(self, slot, slot.path)
+        tensor = holder[name]
+        if slot.kind is not InputKind.PARAMETER and tensor.requires_grad:
+            raise RuntimeError(
+                f"the program has no gradient of {slot.path}, which is no parameter: make it one, "
+                "or an argument, before the export"
+            )
+        return tensor
+
+    def _arguments(self, inputs) -> dict:
+        pairs = zip(self._signature.tensor_names(), inputs, strict=True)
+        return {f"{ARGUMENT}{name}": tensor for name, tensor in pairs}
+
+    def _write(self, changed, tensors):
+        """Give tensors the values that the program has changed."""
+        for key, value in changed.items():
+            tensor = tensors[key]
+            if value.requires_grad:
+                tensor.copy_(value)
+                continue
+            with grad_mode.no_grad():
+                tensor.copy_(value)
+
+    def extra_repr(self) -> str:
+        """The arguments and their shapes."""
+        return ", ".join(self._signature.tensor_names())
+
+
+def _put(module, slot, path, tensor):
+    owner, _, name = path.rpartition(".")
+    inner = module
+    for part in filter(None, owner.split(".")):
+        if part not in inner._modules:
+            inner.add_module(part, Module())
+        inner = inner._modules[part]
+    if slot.kind is InputKind.BUFFER:
+        inner.register_buffer(name, tensor, persistent=slot.persistent)
+    else:
+        setattr(inner, name, tensor)

@@ -1,0 +1,242 @@
+"""The trace of a module or function, as one function of arrays, and its program in StableHLO."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import jax
+
+from ..autograd import grad as gradients_of
+from ..autograd import grad_mode
+from ..core.symbolic_extents import exporting, is_symbolic
+from ..frontend.jax_interop import to_jax
+from ..late import LateModule
+from ..nn.module import Module
+from ..tape.mode import is_grad_enabled
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, current, held, wrap
+from ..utils import _pytree as pytree
+from ._errors import UserError
+from ._state import installed, members_of
+from .graph_signature import InputKind
+
+jax_export = LateModule("jax.export")
+
+# an argument that a program changes has this before its name, among what it changes
+ARGUMENT = "argument:"
+
+
+# stands for an int among the results, which is a size that varies
+SIZE = "size"
+
+_NOTHING = contextlib.nullcontext()
+
+
+class Results(NamedTuple):
+    """What a trace knows of the results of a function.
+
+    spec: their structure; leaves: a constant for each, None for a tensor, `SIZE` for a size;
+    changed: the keys of what it has changed, in order; tracked: for each tensor among the leaves,
+    and what it has changed, whether it has a derivative.
+    """
+
+    spec: Any
+    leaves: list
+    changed: list[str]
+    tracked: list[bool]
+
+
+class Traced:
+    """A function of state and inputs, as dict and tuple of tensors.
+
+    target: a module or function; slots: of its state; names: of the leaves of the arguments;
+    leaves: those of the example; spec: the structure of `(args, kwargs)`.
+    """
+
+    def __init__(self, target, slots, names, leaves, spec):
+        self.target, self.slots, self.names = target, slots, names
+        self.leaves, self.spec = leaves, spec
+        self.results: Results | None = None
+        self.is_recording = is_grad_enabled()
+        self.is_module = isinstance(target, Module)
+        # a derivative may be traced later, when the module is in another mode
+        self.members = members_of(target) if self.is_module else []
+
+    def input_names(self) -> list[str]:
+        """The names of the tensors among the arguments."""
+        pairs = zip(self.names, self.leaves, strict=True)
+        return [name for name, leaf in pairs if isinstance(leaf, Tensor)]
+
+    def __call__(self, state: dict[str, Tensor], inputs: tuple) -> tuple[tuple, dict]:
+        """The tensors among the results, and by key those that the function has changed."""
+        supply = iter(inputs)
+        leaves = [next(supply) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        watched = {
+            **state,
+            **{
+                f"{ARGUMENT}{name}": tensor
+                for name, tensor in zip(self.input_names(), inputs, strict=True)
+            },
+        }
+        before = {key: held(current(tensor)) for key, tensor in watched.items()}
+        tensors = {slot: state[slot.path] for slot in self.slots}
+        is_module = self.is_module
+        block = installed(self.target, self.members, tensors) if is_module else _NOTHING
+        with block as read:
+            results = self.target(*args, **kwargs)
+            if is_module:
+                watched |= {slot.path: read(slot) for slot in self.slots}
+            after = {key: current(tensor) for key, tensor in watched.items()}
+        changed = {key: t for key, t in after.items() if held(t) is not before[key]}
+        return self.opened(results, changed), changed
+
+    def opened(self, results, changed) -> tuple:
+        """The tensors among the results; notes what else there is."""
+        leaves, spec = pytree.tree_flatten(results)
+        outputs: list[Tensor] = []
+        constants: list = []
+        for leaf in leaves:
+            if isinstance(leaf, Tensor):
+                outputs.append(leaf)
+                constants.append(None)
+            elif is_symbolic(leaf):
+                outputs.append(wrap(jax.numpy.asarray(Varying.of_extent(leaf)._array)))
+                constants.append(SIZE)
+            elif leaf is None or isinstance(leaf, bool | int | float | str):
+                constants.append((leaf,))
+            else:
+                raise UserError(
+                    f"It looks like one of the outputs with type `{type(leaf)}` is not supported "
+                    "or pytree-flattenable: return tensors, numbers, texts, None, or containers "
+                    "of these; utils._pytree.register_pytree_node makes a class a container"
+                )
+        tracked = [tensor.requires_grad for tensor in (*outputs, *changed.values())]
+        self.results = Results(spec, constants, [*changed], tracked)
+        return tuple(outputs)
+
+
+class Recorded(NamedTuple):
+    """A run that the tape has recorded: its leaves by path or number, its results, what it has
+    changed.
+    """
+
+    leaves: dict
+    outputs: tuple
+    changed: dict
+
+    def of(self, outputs, changed) -> list[tuple]:
+        """The results that have a derivative, with what belongs to them."""
+        pairs = [
+            *zip(self.outputs, outputs, strict=True),
+            *[(tensor, changed[key]) for key, tensor in self.changed.items()],
+        ]
+        return [(tensor, other) for tensor, other in pairs if tensor.requires_grad]
+
+
+def recorded(traced: Traced, state, inputs) -> Recorded:
+    """A run on parameters and inputs that require grad."""
+    parameters = {slot.path for slot in traced.slots if slot.kind is InputKind.PARAMETER}
+    members = {path: tensor for path, tensor in state.items() if path in parameters}
+    leaves = {
+        key: tensor.detach().requires_grad_()
+        for key, tensor in (*members.items(), *enumerate(inputs))
+        if tensor.is_floating_point() or tensor.is_complex()
+    }
+    with grad_mode.set_grad_enabled(traced.is_recording):
+        # an argument may be written to in place, which a leaf may not
+        arguments = [
+            leaves[number].clone() if number in leaves else tensor
+            for number, tensor in enumerate(inputs)
+        ]
+        known = {**state, **{path: leaves[path] for path in parameters & leaves.keys()}}
+        return Recorded(leaves, *traced(known, tuple(arguments)))
+
+
+def differentiable(traced: Traced):
+    """The function of arrays of a trace; its derivative is that of the tape, with `no_grad`, hooks
+    and Functions as they are when the module itself is called.
+    """
+
+    @to_jax
+    def plain(state, inputs):
+        run = recorded(traced, state, inputs)
+        return run.outputs, run.changed
+
+    @to_jax
+    def pullback(state, inputs, cotangents):
+        expected = traced.results.tracked
+        run = recorded(traced, state, inputs)
+        if traced.results.tracked != expected:
+            raise UserError(
+                "the code goes another way when it is traced again, for the derivative: export a "
+                "module whose code depends on its arguments alone"
+            )
+        gradients = [None] * len(run.leaves)
+        pairs = run.of(*cotangents)
+        if pairs:
+            results, others = zip(*[(t, _conjugate(c)) for t, c in pairs], strict=True)
+            leaves = [*run.leaves.values()]
+            gradients = gradients_of(results, leaves, others, allow_unused=True)
+        by_key = {
+            key: None if gradient is None else _conjugate(gradient)
+            for key, gradient in zip(run.leaves, gradients, strict=True)
+        }
+        of_state = {path: by_key.get(path) for path in state}
+        return of_state, tuple([by_key.get(number) for number in range(len(inputs))])
+
+    program = jax.custom_vjp(plain)
+
+    def forward(state, inputs):
+        return plain(state, inputs), (state, inputs)
+
+    def backward(known, cotangents):
+        return pullback(*known, jax.tree.map(_without_empty, cotangents))
+
+    program.defvjp(forward, backward)
+    return program
+
+
+def _conjugate(tensor):
+    return tensor.conj().resolve_conj() if tensor.is_complex() else tensor
+
+
+def _without_empty(cotangent):
+    """A cotangent; None of a result of ints, for which JAX has an array without data."""
+    return None if cotangent.dtype == jax.dtypes.float0 else cotangent
+
+
+def lowered(traced: Traced, state, inputs, platforms):
+    """The `jax.export.Exported` of a trace, for arrays of these kinds, and the platforms for which
+    it was lowered.
+    """
+    ended = []
+
+    def program(state, inputs):
+        results = function(state, inputs)
+        ended.append(True)
+        return results
+
+    function = differentiable(traced)
+
+    def exported(names):
+        with exporting(), jax.enable_x64(True):
+            jitted = jax.jit(program)
+            return jax_export.export(jitted, platforms=names)(state, inputs)
+
+    try:
+        return exported(platforms)
+    except Exception:
+        if not ended or len(platforms) == 1:
+            raise
+    usable = [name for name in platforms if _lowers(exported, name)]
+    return exported(usable or platforms[:1])
+
+
+def _lowers(exported, platform) -> bool:
+    try:
+        exported([platform])
+    except NotImplementedError:
+        return False
+    return True

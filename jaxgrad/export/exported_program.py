@@ -1,0 +1,224 @@
+"""Exported programs, as torch.export.exported_program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from ..names.missing import missing_in
+from ..nn.parameter import Parameter
+from ..tape.tensor import Tensor
+from ..utils import _pytree as pytree
+from ._extents import Range
+from ._program_module import ProgramModule, caller_of
+from ._serialized import serialized
+from ._signature import Signature
+from ._state import Slot
+from .graph_signature import ConstantArgument as ConstantArgument
+from .graph_signature import ExportGraphSignature as ExportGraphSignature
+from .graph_signature import InputKind as InputKind
+from .graph_signature import InputSpec as InputSpec
+from .graph_signature import OutputKind as OutputKind
+from .graph_signature import OutputSpec as OutputSpec
+from .graph_signature import SymIntArgument as SymIntArgument
+from .graph_signature import TensorArgument as TensorArgument
+
+
+@dataclasses.dataclass
+class CallSpec:
+    """The structures of `(args, kwargs)` and of the result."""
+
+    in_spec: Any
+    out_spec: Any
+
+
+class ExportedProgram:
+    """A module as one program in StableHLO, with its parameters and buffers beside it.
+
+    `export` and `load` make it; `module()` gives a module that runs it. exported: the
+    `jax.export.Exported`, a function `(state, inputs)` of a dict of arrays by their paths and a
+    tuple of arrays, which gives a tuple of results and a dict of the state that it changes.
+
+    >>> program = jaxgrad.export.export(jaxgrad.nn.Linear(2, 1), (jaxgrad.ones(3, 2),))
+    >>> program.module()(jaxgrad.zeros(3, 2)).shape, [*program.state_dict]
+    (torch.Size([3, 1]), ['weight', 'bias'])
+    """
+
+    def __init__(
+        self,
+        exported,
+        signature: Signature,
+        tensors: dict[Slot, Tensor],
+        example_inputs,
+        *,
+        with_vjp: bool = False,
+        data: bytes | None = None,
+        graph=None,
+    ):
+        self.exported, self._signature, self._tensors = exported, signature, tensors
+        self._example_inputs, self.with_vjp, self._graph = example_inputs, with_vjp, graph
+        self._data = data
+
+    # ---- calls
+
+    @functools.cached_property
+    def _call(self):
+        return caller_of(self.exported)
+
+    def module(self, check_guards: bool = True) -> ProgramModule:
+        """A module that runs the program.
+
+        It shares its parameters and buffers with this object. A call writes to the buffers that the
+        original module writes to, and raises AssertionError for a shape outside of the range, which
+        it names, for another dtype, and for another value of an argument that is no tensor;
+        ValueError for arguments of another structure. check_guards: not used.
+        """
+        return ProgramModule(self._call, self._signature, self._tensors)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` "
+            "instead."
+        )
+
+    @functools.cached_property
+    def serialized(self) -> bytes:
+        """The program as `jax.export.deserialize` reads it."""
+        return self._data or serialized(self.exported, self.with_vjp)
+
+    # ---- state
+
+    def _paths(self, *kinds) -> dict[str, Tensor]:
+        return {
+            path: tensor
+            for slot, tensor in self._tensors.items()
+            if slot.kind in kinds
+            for path in slot.paths
+        }
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        """The parameters and persistent buffers by their paths."""
+        hidden = {path for s in self._tensors if not s.persistent for path in s.paths}
+        members = self._paths(InputKind.PARAMETER, InputKind.BUFFER)
+        return {path: tensor for path, tensor in members.items() if path not in hidden}
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The other tensors by their paths: attributes, and buffers that are not persistent."""
+        hidden = {p: t for s, t in self._tensors.items() if not s.persistent for p in s.paths}
+        return {**hidden, **self._paths(InputKind.CONSTANT_TENSOR)}
+
+    tensor_constants = constants
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The parameters."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their paths."""
+        kept = InputKind.PARAMETER
+        return ((slot.path, t) for slot, t in self._tensors.items() if slot.kind is kept)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers."""
+        return (buffer for _, buffer in self.named_buffers())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their paths."""
+        kept = InputKind.BUFFER
+        return ((slot.path, t) for slot, t in self._tensors.items() if slot.kind is kept)
+
+    # ---- what it is
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What the inputs and outputs of the program are."""
+        return self._signature.graph_signature()
+
+    @property
+    def range_constraints(self) -> dict[str, Range]:
+        """The range of each size that varies, by its name."""
+        return self._signature.range_constraints()
+
+    @property
+    def example_inputs(self):
+        """The arguments of the export: a tuple and a dict; None if the file has none."""
+        return self._example_inputs
+
+    @property
+    def call_spec(self) -> CallSpec:
+        """The structures of the arguments and of the result."""
+        return CallSpec(self._signature.in_spec, self._signature.results.spec)
+
+    @property
+    def dialect(self) -> str:
+        """The language of the program."""
+        return "STABLEHLO"
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platforms on which the program runs."""
+        return tuple(self.exported.platforms)
+
+    @property
+    def module_call_graph(self) -> list:
+        """Nothing: a program has no parts that are called as modules."""
+        return []
+
+    @property
+    def verifiers(self) -> list:
+        """Nothing: `jax.export` checks programs."""
+        return []
+
+    def stablehlo(self) -> str:
+        """The program as text."""
+        return self.exported.mlir_module()
+
+    @property
+    def graph_module(self):
+        """The calls of the module as a graph, an `fx.GraphModule`.
+
+        Raises RuntimeError for a program that was read from a file, which holds StableHLO.
+        """
+        return self._graph.module
+
+    @property
+    def graph(self):
+        """The graph of `graph_module`."""
+        return self.graph_module.graph
+
+    def run_decompositions(self, decomp_table=None, decompose_custom_triton_ops: bool = False):
+        """The program itself: StableHLO has no operators of PyTorch that could be decomposed."""
+        return self
+
+    def validate(self):
+        """Do nothing: `jax.export` has checked the program."""
+
+    def __str__(self):
+        return "\n".join(
+            [
+                "ExportedProgram:",
+                *[f"    {line}".rstrip() for line in self.graph_text().splitlines()],
+                f"Graph signature: {self.graph_signature}",
+                f"Range constraints: {self.range_constraints}",
+                f"Platforms: {', '.join(self.platforms)}",
+                "",
+            ]
+        )
+
+    __repr__ = __str__
+
+    def graph_text(self) -> str:
+        """The graph as text; "" where none can be traced."""
+        return self._graph.text
+
+
+def flat_arguments(args, kwargs):
+    """The leaves and the structure of the arguments of a call."""
+    return pytree.tree_flatten((tuple(args), dict(kwargs or {})))
+
+
+__getattr__ = missing_in(__name__)

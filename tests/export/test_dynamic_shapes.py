@@ -1,0 +1,140 @@
+"""Sizes that vary: their ranges, and what depends on them."""
+
+import pytest
+from helpers.exported_models import MODELS
+
+import jaxgrad as torch
+from jaxgrad import nn
+from jaxgrad.export import Dim, ShapesCollection, dims, export
+
+
+def module_of(forward):
+    return type("Model", (nn.Module,), {"forward": lambda self, *args: forward(*args)})()
+
+
+def program_of(forward, *args, shapes):
+    return export(module_of(forward), args, dynamic_shapes=((shapes,),))
+
+
+def test_dims():
+    # as torch 2.13 shows them
+    batch = Dim("batch", min=2, max=64)
+    assert repr(Dim("b")) == "Dim('b', min=0)" and repr(2 * batch) == "2*batch"
+    assert (2 * batch + 1).min == 5 and repr(Dim.AUTO) == "DimHint(AUTO)"
+    assert repr(Dim.AUTO(min=2, max=3)) == "DimHint(AUTO, min=2, max=3)"
+    assert [dim.__name__ for dim in dims("h", "w")] == ["h", "w"]
+    with pytest.raises(AssertionError, match="inconsistent min=5, max=3"):
+        Dim("b", min=5, max=3)
+    with pytest.raises(ValueError, match="valid identifier"):
+        Dim("a b")
+
+
+def test_a_range_and_what_is_outside_of_it():
+    program = program_of(lambda x: x.sum(0), torch.ones(4, 3), shapes={0: Dim("n", min=2, max=8)})
+    module = program.module()
+    assert str(program.range_constraints) == "{'n': VR[2, 8]}"
+    assert module(torch.ones(8, 3)).tolist() == [8.0] * 3
+    for shape, message in (
+        ((9, 3), r"Guard failed: args_0.size\(\)\[0\] <= 8, and it is 9: .* n in VR\[2, 8\]"),
+        ((1, 3), r"Guard failed: args_0.size\(\)\[0\] >= 2, and it is 1"),
+        ((4, 2), r"Guard failed: args_0.size\(\)\[1\] == 3, and it is 2"),
+        ((4,), r"Guard failed: args_0.dim\(\) == 2, and it is 1"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            module(torch.ones(*shape))
+
+
+def test_dimensions_that_depend_on_each_other():
+    n = Dim("n")
+    model = module_of(lambda x, y: x.repeat_interleave(2) + y)
+    module = export(model, (torch.ones(3), torch.ones(6)), dynamic_shapes=(({0: n}, {0: 2 * n}),))
+    module = module.module()
+    assert module(torch.ones(5), torch.ones(10)).shape == (10,)
+    with pytest.raises(AssertionError, match=r"== 2\*n, and it is 8, while n is 5"):
+        module(torch.ones(5), torch.ones(8))
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        (lambda x: x if x.shape[0] > 5 else x + 1, r"whether n > 5, at .*test_dynamic_shapes.py:"),
+        (lambda x: x if x.shape[0] == 7 else x + 1, "whether n == 7"),
+        (lambda x: x if x.shape[0] % 2 else x + 1, r"whether mod\(n, 2\) == 0"),
+        (lambda x: x / len(x), "needs an int there .len.. gives an int"),
+    ],
+)
+def test_code_that_goes_one_way(forward, message):
+    with pytest.raises(RuntimeError, match=message):
+        program_of(forward, torch.ones(4), shapes={0: Dim("n")})
+    with pytest.raises(RuntimeError, match="Constraints violated"):
+        program_of(forward, torch.ones(4), shapes={0: Dim.DYNAMIC})
+    program = program_of(forward, torch.ones(4), shapes={0: Dim.AUTO})
+    assert program.module()(torch.ones(4)).tolist() == forward(torch.ones(4)).tolist()
+
+
+def test_automatic_dimensions():
+    # torch 2.13: the first is VR[2, 5] there too
+    program = program_of(
+        lambda x: x if x.shape[0] > 5 else x + 1, torch.ones(4), shapes={0: Dim.AUTO}
+    )
+    assert str(program.range_constraints) == "{'s0': VR[2, 5]}"
+    model = module_of(lambda x, y: x @ y)
+    shapes = (({0: Dim.AUTO, 1: Dim.AUTO}, {0: Dim.AUTO, 1: Dim.AUTO}),)
+    module = export(model, (torch.ones(2, 3), torch.ones(3, 4)), dynamic_shapes=shapes).module()
+    assert module(torch.ones(5, 6), torch.ones(6, 7)).shape == (5, 7)
+
+
+def test_sizes_as_numbers_and_results():
+    module = program_of(
+        lambda x: (x / x.shape[0], x.shape[0] * 2, torch.arange(x.shape[0]), x[1:-1], x[-1]),
+        torch.ones(4),
+        shapes={0: Dim("n", min=3)},
+    ).module()
+    x = torch.tensor([5.0, 10.0, 15.0, 20.0, 25.0])
+    mean, double, counts, inner, last = module(x)
+    assert mean.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0] and double == 10
+    assert counts.tolist() == [0, 1, 2, 3, 4] and inner.tolist() == [10.0, 15.0, 20.0]
+    assert last.item() == 25
+
+
+def test_shapes_that_do_not_fit():
+    model, x = nn.Linear(2, 1), torch.ones(3, 2)
+    for shapes, message in (
+        ({"y": {0: Dim("n")}}, r"top-level keys must be the arg names \['input'\]"),
+        ({"input": {5: Dim("n")}}, "has 2 dimensions, and none of number 5"),
+        ({"input": (None,)}, "to have the same length"),
+        ({"input": {0: Dim("n", max=2)}}, r"Constraints violated \(n\)"),
+        ({"input": {0: Dim("n"), 1: Dim("n")}}, r"Constraints violated \(n\)"),
+        ({"input": {1: Dim("n")}}, "n"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            export(model, (x,), dynamic_shapes=shapes)
+    collection = ShapesCollection()
+    collection[x] = {0: Dim("n")}
+    program = export(model, (x,), dynamic_shapes=collection)
+    assert [*program.range_constraints] == ["n"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_models_for_any_batch(name):
+    make, arguments = MODELS[name]
+    torch.manual_seed(0)
+    model, example = make().eval(), arguments(3)
+    shapes = tuple({0: Dim("batch")} for _ in example)
+    module = export(model, example, dynamic_shapes=shapes).module()
+    for count in (1, 4):
+        args = arguments(count)
+        results = module(*args)
+        torch.testing.assert_close(results, model(*args), rtol=1e-4, atol=1e-5)
+    loss(results).backward()
+    gradients = {name: p.grad for name, p in model.named_parameters()}
+    model.zero_grad()
+    loss(model(*args)).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-4)
+
+
+def loss(results):
+    results = results if isinstance(results, tuple) else (results,)
+    return sum(part.square().mean() for part in results if part.is_floating_point())
