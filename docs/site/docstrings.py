@@ -9,6 +9,8 @@ import inspect
 import re
 from collections.abc import Callable
 
+from formulas import tex
+from latex2mathml.converter import convert
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonConsoleLexer
@@ -151,6 +153,9 @@ def _formulas(text):
         title, _, formula = line.strip().partition(": ")
         is_word = " " in formula and not re.search(r"[()*/]", formula)
         shown = html.escape(formula) if is_word else f"<code>{html.escape(formula)}</code>"
+        in_tex = tex(formula) if re.search(r"[(*/]", formula) else None
+        if in_tex:
+            shown += f' <span class="tex">{convert(in_tex)}</span>'
         yield f"<tr><td>{title}</td><td>{shown}</td></tr>"
     yield "</table>"
 

@@ -17,6 +17,9 @@ from typing import NamedTuple
 
 from differences import differences
 from docstrings import Docstring
+from formulas import tex
+from latex2mathml.converter import convert
+from plots import plot
 
 import jaxgrad
 from jaxgrad import coverage, ops
@@ -296,6 +299,7 @@ class Body:
             yield f"<p>{html.escape(_plain(value))}</p>"
             return
         yield f'<p class="summary">{doc.summary}</p>'
+        yield self.picture(doc.summary)
         yield doc.html()
         yield from self.differences()
         yield from self.also()
@@ -304,6 +308,15 @@ class Body:
             yield from self.methods(value)
         if value is jaxgrad.Tensor:
             yield '<p>Its methods have <a href="torch.Tensor.html">a page of their own</a>.</p>'
+
+    def picture(self, summary: str) -> str:
+        """The formula of an operator, which stands in its summary, and the plot of its values."""
+        if not self.is_operator() or is_inplace(self.entry):
+            return ""
+        code = [html.unescape(part) for part in re.findall("<code>(.*?)</code>", summary)]
+        formula = next((tex(part) for part in code if re.search(r"[(*/+]", part)), None)
+        shown = f'<p class="tex">{convert(formula)}</p>' if formula else ""
+        return shown + plot(self.entry.value)
 
     def signatures(self) -> str:
         value = self.entry.value

@@ -5,7 +5,6 @@ python tests/commands/cards.py     writes them from the table, the samples and t
 """
 
 import sys
-from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -23,9 +22,9 @@ API = TESTS.parent / "docs" / "api"
 HEAD = """\
 # Operators: {}
 
-A card for each operator of this section of `derivatives.yaml`. `jaxgrad ops NAME` prints one. A
-gradient is that of PyTorch, also at kinks; "at kinks" and "tests" count samples that are compared
-with PyTorch's answers. `tests/commands/cards.py` writes this page.
+For each operator: its signature, the nodes of its graph, the formulas of its derivatives, and what
+it saves for them. `jaxgrad ops NAME` prints the same. Where a function has a kink, its gradient
+there is PyTorch's.
 """
 
 COVERAGE = """\
@@ -33,7 +32,6 @@ COVERAGE = """\
 
 The public names of PyTorch 2.13, by module or class, and the operators of its first table of
 derivatives, of the year 2018. `jaxgrad ops --missing` lists the names that are to come.
-`tests/commands/cards.py` writes this page.
 
 | module or class | there | to come | left out |
 | --- | --- | --- | --- |
@@ -47,7 +45,6 @@ Every module and name of PyTorch 2.13 can be imported. What jaxgrad does not pro
 placeholder, which raises NotImplementedError when it is used. These are the ones without an
 underscore, by the module that defines them, with what to use in their place; the table of
 [names that are left out](coverage.md) has a reason for each that PyTorch documents.
-`tests/commands/cards.py` writes this page.
 
 | module | what to use | placeholders |
 | --- | --- | --- |
@@ -97,15 +94,11 @@ def card(name) -> str:
     lines = [f"## {contents.name}\n", f"{contents.sentence}\n", "| | |", "| --- | --- |"]
     lines += [f"| {title} | {in_cell(text)} |" for title, text in contents.rows]
     tested = SAMPLES.get(name, [])
-    if any(sample.kink for _, sample in tested):
-        shown = [f"`{sample}`" for _, sample in tested if sample.kink][:4]
-        lines.append(f"| at kinks | as PyTorch: {in_cell(', '.join(shown))} |")
-    families = Counter(family for family, _ in tested)
-    links = [
-        f"{count} samples in [{family}](../../../tests/samples/{family}.py)"
-        for family, count in families.items()
-    ]
-    lines.append(f"| tests | {', '.join(links) or 'with the operators whose formulas call it'} |")
+    if tested:
+        kinks = sum(bool(sample.kink) for _, sample in tested)
+        at_kinks = f", {kinks} of them at kinks" if kinks else ""
+        text = f"value and derivatives, on {len(tested)} samples{at_kinks}"
+        lines.append(f"| compared with PyTorch | {text} |")
     return "\n".join([*lines, ""])
 
 

@@ -3,11 +3,18 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from latex2mathml.converter import convert
+
+import jaxgrad as torch
+from jaxgrad import ops
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "site"))
 
+import formulas
 import hooks
+import plots
 import tutorials
 from differences import differences
 from docstrings import Docstring
@@ -114,3 +121,43 @@ def test_formulas_become_mathml():
     page = type("", (), {"file": type("", (), {"src_uri": "a.md"})})
     html = hooks.on_page_content('<span class="arithmatex">\\(x &lt; 2\\)</span>', page, None, None)
     assert html.startswith("<math") and "<mi>x</mi>" in html and "arithmatex" not in html
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1 / (1 + exp(-input))", r"\frac{1}{1 + e^{-\text{input}}}"),
+        (
+            "-0.5 * grad * (result ** 3).conj()",
+            r"-0.5 \, \text{grad} \, \overline{{\text{result}}^{3}}",
+        ),
+        ("a - (b - c)", r"a - \left(b - c\right)"),
+        ("a * -b", r"a \, \left(-b\right)"),
+        ("where(x > 0, x, 0)", r"\begin{cases} x & x > 0 \\ 0 & \text{else} \end{cases}"),
+        ("0.6931471805599453 * grad", r"\ln 2 \, \text{grad}"),
+        ("sum_backward(grad, self.shape)", None),
+        ("not an expression", None),
+    ],
+)
+def test_expressions_become_tex(expression, expected):
+    assert formulas.tex(expression) == expected
+
+
+def test_every_formula_of_the_table_that_has_tex_has_mathml():
+    table = ops.library.table
+    rules = [rule for name in table.entries for rule in table.rules(name)]
+    texts = [getattr(formula, "text", "") for rule in rules for _, formula in rule.gradients]
+    in_tex = list(filter(None, map(formulas.tex, filter(None, texts))))
+    assert len(in_tex) > 100 and all("<math" in convert(text) for text in in_tex)
+
+
+def test_a_function_of_one_number_has_a_plot():
+    x = np.linspace(plots.LOW, plots.HIGH, plots.COUNT)
+    curves = plots.curves(torch.sin)
+    np.testing.assert_allclose(curves["value"], np.sin(x), atol=1e-12)
+    np.testing.assert_allclose(curves["slope"], np.cos(x), atol=1e-12)
+    assert plots.plot(torch.log).count("<polyline") == 4  # two curves and the two of the legend
+    assert plots.plot(torch.tan).count('<polyline class="value"') > 3  # it ends at each pole
+    assert plots.plot(torch.add) == plots.plot(torch.clone) == plots.plot(torch.nn.Linear) == ""
+    entry = body("torch").partition('id="torch.sigmoid"')[2].partition("<h3 ")[0]
+    assert "<mfrac>" in entry and '<svg class="plot"' in entry
