@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Gallery
+# # Tools
 #
 # Each part of this page shows one tool on a small case: the call, what it gives, what you see in
 # it, and what you use it for. Notebooks show these results as below, and also tensors, modules
