@@ -37,7 +37,6 @@ _ANTIALIASED = {
 _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 
 
-@api_boundary
 def _scaled(extent, scale):
     """An extent times a scale, rounded down."""
     if not is_symbolic(extent):
@@ -46,6 +45,7 @@ def _scaled(extent, scale):
     return extent * numerator // denominator
 
 
+@api_boundary
 def interpolate(
     input: Tensor,
     size: Extents | None = None,
