@@ -294,7 +294,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(
             *[None if part is None else _at_indices_of(tensor, part) for part in parts]
         )
-    return UnpackedDualTensor(*_split(tensor, here[number]))
+    primal, tangent = _split(tensor, here[number])
+    if tangent is not None and tangent.dtype is not tensor.dtype:
+        tangent = tangent.to(tensor.dtype)  # one of complex32 is computed in complex64
+    return UnpackedDualTensor(primal, tangent)
 
 
 def _split(tensor, level):

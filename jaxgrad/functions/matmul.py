@@ -267,6 +267,50 @@ def _scaled_mm(
     return product.to(input.dtype if out_dtype is None else out_dtype)
 
 
+# how the scales of `_scaled_mm_v2` are arranged: one for a matrix, or one for each row
+WHOLE, ROWS = 0, 1
+
+
+@api_boundary
+def _scaled_mm_v2(
+    input: Tensor,
+    mat2: Tensor,
+    scale_a: list[Tensor],
+    recipe_a: list[int],
+    swizzle_a: list[int],
+    scale_b: list[Tensor],
+    recipe_b: list[int],
+    swizzle_b: list[int],
+    bias: Tensor | None,
+    out_dtype,
+    contraction_dim=(),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """Return `_scaled_mm` with the scales in lists of one.
+
+    recipe_a, recipe_b: `[0]` for scales with one element, `[1]` for those of rows. swizzle_a,
+    swizzle_b: `[0]` or empty. contraction_dim and use_fast_accum have no effect, as on PyTorch's
+    CPUs. Raises ValueError for other recipes, the errors of `_scaled_mm` besides.
+
+    >>> x, scale = jaxgrad.ones(2, 2).to(jaxgrad.float8_e4m3fn), [jaxgrad.tensor(0.5)]
+    >>> jaxgrad._scaled_mm_v2(x, x, scale, [0], [0], scale, [0], [0], None, jaxgrad.float32)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    if any((*swizzle_a, *swizzle_b)):
+        raise ValueError(f"CPU does not support swizzle, but got {swizzle_a} and {swizzle_b}")
+    recipes = list(recipe_a), list(recipe_b)
+    if recipes not in (([WHOLE], [WHOLE]), ([ROWS], [ROWS])):
+        raise ValueError(
+            "Invalid scaling configuration. _scaled_mm_v2 takes the recipes [0] for one scale of a "
+            f"matrix, or [1] for one of each row, of both matrices, but got {recipes}"
+        )
+    (first,), (second,) = scale_a, scale_b
+    if recipes[0] == [WHOLE] and not first.numel() == second.numel() == 1:
+        raise ValueError("scale_a must have 1 Float element, and so must scale_b, for recipe [0]")
+    return _scaled_mm(input, mat2, first, second, bias, None, out_dtype, use_fast_accum)
+
+
 def _check_scaled(input, mat2, scale_a, scale_b):
     for name, matrix in (("mat1", input), ("mat2", mat2)):
         if matrix.ndim != 2:

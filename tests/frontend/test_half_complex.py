@@ -119,3 +119,11 @@ def test_the_complex_form_of_a_default_dtype():
             assert x.sum().item() == 2j
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_tangents_have_the_dtype_of_their_tensors(z):
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(z, torch.ones(3, dtype=torch.complex32))
+        primal, tangent = forward_ad.unpack_dual(dual * z)
+    assert primal.dtype is tangent.dtype is torch.complex32 and tangent.tolist() == HELD

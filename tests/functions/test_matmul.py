@@ -55,6 +55,29 @@ def test_scaled_products_of_narrow_floats():
     result = jaxgrad._scaled_mm(a, b, rows, columns, bias, out_dtype=jaxgrad.bfloat16)
     assert result.float().tolist() == (product * rows * columns + 1).tolist()
     assert jaxgrad._scaled_mm(a, b, half, half).dtype is jaxgrad.float8_e4m3fn
+    result = jaxgrad._scaled_mm_v2(a, b, [half], [0], [0], [two], [0], [], None, jaxgrad.float32)
+    assert result.tolist() == product.tolist()
+    recipes = [rows], [1], [0], [columns], [1], [0]
+    result = jaxgrad._scaled_mm_v2(a, b, *recipes, bias, jaxgrad.bfloat16)
+    assert result.float().tolist() == (product * rows * columns + 1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("recipes", "words"),
+    [
+        (([1.0], [0], [1], [1.0], [0], [0]), "CPU does not support swizzle"),
+        (([1.0], [2], [0], [1.0], [2], [0]), "Invalid scaling configuration"),
+        (([1.0], [0], [0], [1.0], [1], [0]), "Invalid scaling configuration"),
+        (([[1.0, 1.0]], [0], [0], [1.0], [0], [0]), "scale_a must have 1 Float element"),
+    ],
+)
+def test_errors_of_scaled_products_with_recipes(recipes, words):
+    first, *middle, second, third, fourth = recipes
+    first, second = [[jaxgrad.tensor(value) for value in scales] for scales in (first, second)]
+    with pytest.raises(ValueError, match=words):
+        jaxgrad._scaled_mm_v2(
+            scaled(2, 3), scaled(3, 4), first, *middle, second, third, fourth, None, jaxgrad.float32
+        )
 
 
 @pytest.mark.parametrize(
