@@ -401,12 +401,16 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     (count, ndim).
 
     Raises RuntimeError in a trace, because the count depends on the values, and for `out` of
-    another dtype.
+    another dtype or with as_tuple.
 
     >>> jaxgrad.nonzero(jaxgrad.tensor([0.0, 2.0, 3.0]))
     tensor([[1],
             [2]])
     """
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type_name(out)}")
+    if out is not None and as_tuple:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     numbers = np.asarray(concrete(input, "nonzero()"))
     if as_tuple:
         numbers = np.atleast_1d(numbers)

@@ -53,7 +53,10 @@ FUNCTIONS = {
         "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
     ),
     "low_rank": "pca_lowrank svd_lowrank",
-    "matmul": "_addmm_activation _int_mm _scaled_mm _scaled_mm_v2 bilinear chain_matmul inner kron tensordot",
+    "matmul": (
+        "_addmm_activation _int_mm _scaled_mm _scaled_mm_v2 bilinear chain_matmul inner kron "
+        "tensordot"
+    ),
     "memory": "as_strided_ detach_ resize_as_",
     "norm": "frobenius_norm native_norm norm norm_except_dim nuclear_norm",
     "normalization": (
@@ -128,7 +131,8 @@ OPERATORS = (
     "native_dropout _fused_dropout _sample_dirichlet _standard_gamma _unique _unique2 logdet "
     "_addmm_activation _aminmax _chunk_cat _convolution _convolution_mode "
     "_index_put_impl_ _int_mm _is_all_true _is_any_true _scaled_mm "
-    "_scaled_mm_v2 _logcumsumexp _lu_with_info _native_batch_norm_legit _native_batch_norm_legit_no_training "
+    "_scaled_mm_v2 _logcumsumexp _lu_with_info _native_batch_norm_legit "
+    "_native_batch_norm_legit_no_training "
     "_safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
     "_unsafe_masked_index_put_accumulate _cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
     "adaptive_avg_pool2d adaptive_avg_pool3d "

@@ -278,6 +278,11 @@ def test_masked_select_and_nonzero():
         assert result.tolist() == places.tolist()
     with pytest.raises(RuntimeError, match="expected BoolTensor for mask"):
         x.masked_select(x)
+    out = jaxgrad.zeros(0, dtype=jaxgrad.int64)
+    with pytest.raises(RuntimeError, match="does not support the out kwarg when as_tuple is True"):
+        jaxgrad.nonzero(x, out=out, as_tuple=True)
+    with pytest.raises(TypeError, match="argument 'out' must be Tensor, not tuple"):
+        jaxgrad.nonzero(x, out=(out, out), as_tuple=True)
 
 
 # matrices
