@@ -514,8 +514,10 @@ def _refuse_no_probabilities(self, target, weight, reduction):
         values = numpy.asarray(tensor)
         # a NaN is no probability either
         if values.dtype.kind not in "iub" and not ((values >= 0) & (values <= 1)).all():
+            hint = "; binary_cross_entropy_with_logits takes logits" if role == "input" else ""
             raise RuntimeError(
-                f"all elements of {role} should be between 0 and 1: binary_cross_entropy"
+                f"all elements of {role} should be between 0 and 1: binary_cross_entropy takes "
+                f"probabilities{hint}"
             )
 
 

@@ -127,10 +127,12 @@ OUTS = {
 # by the operator, what only one of the two takes for `out=`
 OTHER_OUTS = {
     # PyTorch refuses them by the kind of the other arguments
-    "abs clamp clamp_min clamp_max lerp matrix_power linalg.matrix_power nansum nanmean": {
+    "abs clamp clamp_min clamp_max lerp matrix_power linalg.matrix_power nanmean": {
         "float16",
         "complex128",
     },
+    # PyTorch takes such a dtype by `dtype=` alone
+    "nansum": {"float16", "complex128", "bool"},
     # PyTorch converts the numbers first
     "lu cumsum cumprod": {"bool", "float16", "complex128"},
     # statistics have no out= here
