@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..names.not_provided import names_of
+from ..utils._pytree import register_dataclass as register_dataclass
 from ._exporting import program_of
 from ._files import read_program, write_program
 from .dynamic_shapes import Dim as Dim

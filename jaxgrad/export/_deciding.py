@@ -203,6 +203,12 @@ def _replaced(shapes, by_symbol, bounds) -> Shapes:
 def _refusal(shapes, error) -> Exception:
     """The error of an export: the same one, unless the code depends on sizes that vary."""
     message = str(error)
+    if "random numbers drawn" in message:
+        return UserError(
+            "random numbers drawn in an export would be the same in each call: export the module "
+            "in evaluation mode (module.eval()), or pass the numbers as an argument. At "
+            f"{_line_of(error)}"
+        )
     named = _named(shapes, message)
     is_size = isinstance(error, Decided | jax.errors.InconclusiveDimensionOperation)
     if not (is_size or "_DimExpr" in message):

@@ -83,6 +83,7 @@ MODULES = (
     "jaxgrad.distributions.kl",
     "jaxgrad.distributions.transforms",
     "jaxgrad.distributions.utils",
+    "jaxgrad.export",
     "jaxgrad.masked",
     "jaxgrad.nested",
     "jaxgrad.fft",
