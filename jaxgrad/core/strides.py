@@ -7,6 +7,8 @@ have, for code that reads them and for views, which exist only where strides all
 import itertools
 import math
 
+from .symbolic_extents import chosen
+
 
 def contiguous(shape):
     """The strides of a new tensor: row by row; an extent of 0 counts as 1.
@@ -139,12 +141,17 @@ def reshaped(shape, strides, new_shape):
     new_strides, rest = [], list(new_shape)
     for count, stride in _runs(shape, strides):
         covered = 1
-        while rest and (covered < count or rest[-1] == 1):
+        while rest and (rest[-1] == 1 or _is_less(covered, count)):
             new_strides.append(covered * stride)
             covered *= rest.pop()
         if covered != count:
             return None
     return tuple(new_strides[::-1])
+
+
+def _is_less(covered, count) -> bool:
+    """Whether a run goes on; it does where it depends on a symbolic extent, which may be large."""
+    return chosen(lambda: covered < count, otherwise=True)
 
 
 def _runs(shape, strides):

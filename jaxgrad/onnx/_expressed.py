@@ -12,6 +12,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from ..core.jax_internals import extent_of_carry
+from ..core.symbolic_extents import is_symbolic
 
 
 def expressed(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -98,7 +99,26 @@ def _convolution(equation, x, kernel) -> list:
     return [equation.primitive.bind(x, lax.transpose(kernel, numbers.rhs_spec), **params)]
 
 
+def _pad(equation, operand, value) -> list:
+    """Of an array with symbolic extents as a concatenation: the converter pads only others."""
+    edges = equation.params["padding_config"]
+    is_plain = all(low >= 0 and high >= 0 and not inside for low, high, inside in edges)
+    if not is_plain or not any(map(is_symbolic, operand.shape)):
+        return _as_it_is(equation, operand, value)
+    for axis, (low, high, _) in enumerate(edges):
+        parts = [_filled(operand, value, axis, low), operand, _filled(operand, value, axis, high)]
+        parts = [part for part in parts if part is not None]
+        operand = lax.concatenate(parts, axis) if len(parts) > 1 else operand
+    return [operand]
+
+
+def _filled(operand, value, axis, extent):
+    shape = (*operand.shape[:axis], extent, *operand.shape[axis + 1 :])
+    return lax.broadcast_in_dim(value, shape, ()) if extent else None
+
+
 _RULES = {
+    "pad": _pad,
     "jit": _inlined("jaxpr"),
     "pjit": _inlined("jaxpr"),
     "closed_call": _inlined("call_jaxpr"),

@@ -10,6 +10,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from ..autograd.grad_mode import no_grad
+from ..core.symbolic_extents import exporting
 from ..frontend.jax_interop import to_jax
 from ..func.module_state import functional_call
 from ..late import LateModule
@@ -102,7 +103,7 @@ def traced(model, arguments: Arguments, extents: list[dict]) -> Traced:
 
     structs = _structs(arguments.tensors, extents)
     of_state = [_struct(tensor, tensor.shape) for tensor in known.values()]
-    with in_evaluation(model), jax.enable_x64(True):
+    with in_evaluation(model), exporting(), jax.enable_x64(True):
         program = jax.make_jaxpr(to_jax(function))(of_state, structs)
     return Traced(program, known, results[0])
 

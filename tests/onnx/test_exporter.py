@@ -10,7 +10,7 @@ import pytest
 import jaxgrad as torch
 from jaxgrad import nn
 
-from .architectures import CASES, architecture
+from .architectures import BATCHED, CASES, architecture
 
 
 def outputs_of(path, args):
@@ -39,6 +39,20 @@ def test_architecture_gives_equal_numbers(name, tmp_path):
     torch.onnx.export(model, args, path, external_data=False)
     onnx.checker.check_model(onnx.load(path), full_check=True)
     check_equal(outputs_of(path, args), results_of(model, args))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_architecture_takes_batches_of_any_size(name):
+    model, args = architecture(name)
+    batched = BATCHED.get(name, (True,) * len(args))
+    batch = torch.export.Dim("batch")
+    shapes = tuple([{0: batch} if varies else None for varies in batched])
+    program = torch.onnx.export(model, args, dynamic_shapes=shapes)
+    pairs = [*zip(args, batched, strict=True)]
+    for parts in ([0], [1, 0, 1]):
+        others = [torch.cat([arg[n : n + 1] for n in parts]) if v else arg for arg, v in pairs]
+        outputs = [output.numpy() for output in program(*others)]
+        check_equal(outputs, results_of(model, others))
 
 
 class Scaled(nn.Module):
