@@ -260,6 +260,10 @@ class BoundFunction(functools.partial):
         """See `CompiledFunction.trace`."""
         return self.func.trace(*self.args, *args, **kwargs)
 
+    def profile(self, *args, **kwargs):
+        """See `CompiledFunction.profile`."""
+        return self.func.profile(*self.args, *args, **kwargs)
+
     def eval_shape(self, *args, **kwargs):
         """See `CompiledFunction.eval_shape`."""
         return self.func.eval_shape(*self.args, *args, **kwargs)

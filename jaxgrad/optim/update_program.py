@@ -137,7 +137,8 @@ class UpdateProgram(Program):
         numbers = {name: _cast_number(number, dtype) for name, number in numbers.items()}
         if count is not None:
             count = count.astype(jnp.result_type(float))
-        return self.rule.update(params, grads, state, count, numbers)
+        with jax.named_scope(f"{self.name.removesuffix('Update')}.step"):  # names them in HLO
+            return self.rule.update(params, grads, state, count, numbers)
 
 
 _patterns = BoundedCache(kernels, lambda pattern: ENTRY)
