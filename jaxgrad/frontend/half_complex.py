@@ -37,6 +37,8 @@ class HalfComplex(Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func.__name__ == "grad":
+            return _gradients(func, args, kwargs)
         return _call(func, args, kwargs, _is_half(func.__name__, args, kwargs))
 
     @property
@@ -147,12 +149,26 @@ def _call(function, args, kwargs, is_half):
     known = [*map(id, tensors_in((*args, *kwargs.values())))]
     writes = "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
     with torch_function.DisableTorchFunctionSubclass():
+        out = kwargs.get("out")
+        if isinstance(out, Tensor) and out.dtype is dtypes.float16:
+            single = function(*_map(_single, args), **kwargs | {"out": out.to(dtypes.float32)})
+            return out.resize_(single.shape).copy_(single)
         result = function(*_map(_single, args), **_map(_single, kwargs))
         if writes:
             for target in tensors_in((kwargs.get("out"), *args[:1])):
                 _round_in_place(target)
             return result
         return _map(lambda part: _shown(part, is_half, known), result)
+
+
+def _gradients(function, args, kwargs):
+    """The results of `autograd.grad`, each in the dtype of its input."""
+    with torch_function.DisableTorchFunctionSubclass():
+        results = function(*args, **kwargs)
+    return tuple(
+        _rounded_once(result) if result is not None and type(tensor) is HalfComplex else result
+        for result, tensor in zip(results, args[1], strict=True)
+    )
 
 
 def _refuse_bits(name, args, kwargs):

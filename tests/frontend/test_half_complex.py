@@ -127,3 +127,22 @@ def test_tangents_have_the_dtype_of_their_tensors(z):
         dual = forward_ad.make_dual(z, torch.ones(3, dtype=torch.complex32))
         primal, tangent = forward_ad.unpack_dual(dual * z)
     assert primal.dtype is tangent.dtype is torch.complex32 and tangent.tolist() == HELD
+
+
+def test_gradients_have_the_dtype_of_their_inputs(z):
+    z.requires_grad_()
+    for result in (z.to(torch.complex128), z * z, z.abs()):
+        weight = torch.ones_like(result)
+        (gradient,) = torch.autograd.grad(result, z, weight)
+        assert gradient.dtype is torch.complex32 and gradient.shape == z.shape
+    (first,) = torch.autograd.grad(z * z, z, torch.ones_like(z), create_graph=True)
+    (second,) = torch.autograd.grad(first, z, torch.ones_like(z))
+    assert first.tolist() == [2 * value.conjugate() for value in HELD]
+    assert second.dtype is torch.complex32 and second.tolist() == [2, 2, 2]
+
+
+def test_real_results_are_written_to_half_precision(z):
+    out = torch.zeros(0, dtype=torch.float16)
+    assert torch.norm(z[:1], out=out) is out and out.tolist() == pytest.approx(5**0.5, rel=1e-3)
+    out = torch.ones(1, dtype=torch.float16)
+    assert torch.abs(z[:1] * 0, out=out) is out and out.tolist() == [0]

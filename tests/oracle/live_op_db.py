@@ -5,8 +5,11 @@ ENTRIES="addmm,std" these)
 
 Of each entry in a random choice, samples in float64 and in another dtype are compared: values,
 dtypes, gradients, forward mode, second derivatives, in-place and `out=` forms, methods, compiled
-functions with their gradients, `vmap`, and the types of errors. Strides are compared in
-live_strides.py. ACCEPTED lists what may differ, with the reasons.
+functions with their gradients, `vmap`, and the types of errors. Where both round, ours may be as
+far from PyTorch's results in float64 as PyTorch's are. Strides are compared in live_strides.py.
+ACCEPTED lists what may differ, with the reasons; what no longer differs fails.
+
+Not reached: the entries named jiterator, which are of GPUs, and three that have no dtype on a CPU.
 """
 
 import functools
@@ -64,20 +67,60 @@ class Difference(NamedTuple):
 # those that no sample shows any more fail
 ACCEPTED = [
     Difference(
-        "the signs or phases of the vectors; what does not depend on them is compared",
+        "the signs or phases of the vectors are a choice; what does not depend on it is compared",
         "svd linalg.svd linalg.eig linalg.eigh",
         ("value", "out"),
     ),
     Difference(
-        "the place of which of several equal elements is given",
-        "kthvalue topk mode",
-        ("value", "out"),
+        "which of several equal elements is given is a choice of PyTorch's algorithms",
+        "kthvalue topk mode sort msort argsort",
+        ("value", "out", *SLOPES),
     ),
     Difference(
-        "PyTorch's slopes are wrong, or infinite where they are 0 (docs/conventions.md)",
+        "PyTorch's slopes are wrong, NaN or infinite (docs/conventions.md)",
         "as_strided_scatter cholesky_inverse logcumsumexp linalg.norm.subgradients_at_zero "
-        "nn.functional.soft_margin_loss nn.functional.linear_cross_entropy.chunked_none renorm",
+        "masked.logaddexp nn.functional.linear_cross_entropy.chunked_none",
         SLOPES,
+    ),
+    Difference(
+        "PyTorch's tangents of half precision have single precision",
+        "frexp renorm",
+        ("forward",),
+        "float16 bfloat16",
+    ),
+    Difference(
+        "PyTorch is right to 7 digits (docs/conventions.md)",
+        "special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1 special.airy_ai",
+        ("value", "out"),
+        "float64",
+    ),
+    Difference(
+        "PyTorch has 2e13 where the value is infinite: at -1, -2, ... (docs/conventions.md)",
+        "polygamma.polygamma_n_0 polygamma.polygamma_n_1 polygamma.polygamma_n_2 "
+        "polygamma.polygamma_n_3 polygamma.polygamma_n_4",
+        ("value", "out"),
+        "int8 int16 int32 int64",
+    ),
+    Difference(
+        "PyTorch writes to wrong places of strided `out=` (docs/conventions.md)",
+        "fft.ihfft2 fft.ihfftn",
+        ("out",),
+    ),
+    Difference(
+        "PyTorch cannot resize storages that NumPy's arrays lend, which jaxgrad copies",
+        "cat gather",
+        ("errors",),
+    ),
+    Difference(
+        "a bool may be a start; a start that is no integer, and a dimension that does not exist, "
+        "raise what other arguments raise",
+        "narrow narrow_copy",
+        ("errors",),
+    ),
+    Difference(
+        "special methods of tensors are called with numbers in place of tensors",
+        "__radd__ __rmul__ __rand__ __ror__ __rxor__ __rmod__ __rpow__ __rsub__",
+        ("errors",),
     ),
 ]
 

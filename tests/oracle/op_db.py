@@ -22,6 +22,7 @@ SPACES = {
     "nn.init": torch.nn.init,
 }
 KINDS = torch.dtype, torch.layout, torch.memory_format
+RECIPES = torch.nn.functional.ScalingType, torch.nn.functional.SwizzleType
 
 
 def _public_first(space):
@@ -98,6 +99,8 @@ def converted(value):
         return getattr(jaxgrad, str(value).removeprefix("torch."))
     if isinstance(value, types.ModuleType):
         return _module(value)
+    if isinstance(value, RECIPES):
+        return value.value
     if isinstance(value, torch.nn.PairwiseDistance):
         return jaxgrad.nn.PairwiseDistance(value.norm, value.eps, value.keepdim)
     if isinstance(value, dict):
