@@ -9,6 +9,7 @@ from .. import ops
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..ops.autocast import lowered
+from ..tape import version_counter
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import attention
@@ -131,7 +132,10 @@ def _is_fused(query, key, value, attn_mask, dropout_p) -> bool:
             "turning off both the math kernel and the fused kernels."
         )
     if flash in enabled and not dropout_p:
-        return True
+        # without the fused operator PyTorch saves scaled copies of query and key
+        return not version_counter.strict.get() or _is_fused_in_pytorch(
+            query, key, value, attn_mask
+        )
     if math_ not in enabled:
         warnings.warn(
             "Flash attention kernel not used because: it does not support non-zero dropout.",
@@ -139,6 +143,18 @@ def _is_fused(query, key, value, attn_mask, dropout_p) -> bool:
         )
         raise RuntimeError("No available kernel.  Aborting execution.")
     return False
+
+
+def _is_fused_in_pytorch(query, key, value, attn_mask) -> bool:
+    """Whether PyTorch 2.13 computes the call by one operator on a CPU."""
+    heads = query, key, value
+    return (
+        all(tensor.ndim == 4 and tensor.stride(-1) == 1 for tensor in heads)
+        and len({tensor.shape[-1] for tensor in heads}) == 1
+        and len({tensor.shape[:2] for tensor in heads}) == 1
+        and 0 not in (query.shape[2], key.shape[2])
+        and (attn_mask is None or not attn_mask.requires_grad)
+    )
 
 
 def _check_heads(query, key, value):

@@ -241,3 +241,26 @@ def test_attention_refuses_nested_tensors_in_training(change, words):
     _, x = nested_input(torch, "strided")
     with pytest.raises(AssertionError, match=f"outside of its fast path.*{words}"):
         module(x, x, x)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "outcomes"),
+    [
+        (((1, 1, 2, 3),) * 3, [True] * 4),
+        (((1, 2, 3),) * 3, [False, False, True, False]),
+        (((1, 1, 2, 3), (1, 1, 2, 3), (1, 1, 2, 2)), [False, False, True, False]),
+    ],
+)
+def test_writes_that_pytorch_refuses_after_attention(shapes, outcomes):
+    """Query, key, value and result: which of them PyTorch saves depends on how it computes."""
+    for place, raises in enumerate(outcomes):
+        tensors = [jaxgrad.ones(shape, requires_grad=True) for shape in shapes]
+        with jaxgrad.autograd.graph.strict_versions():
+            result = jaxgrad.nn.functional.scaled_dot_product_attention(*tensors)
+            with jaxgrad.no_grad():
+                [*tensors, result][place].mul_(2)
+            if raises:
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    result.sum().backward()
+            else:
+                result.sum().backward()

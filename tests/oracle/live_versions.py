@@ -97,6 +97,10 @@ F.cosine_similarity(x, y)
 F.embedding(i, x)
 F.max_pool1d(x[None], 1)
 F.avg_pool1d(x[None], 1)
+F.scaled_dot_product_attention(x[None], y[None], y[None])
+F.scaled_dot_product_attention(x[None, None], y[None, None], y[None, None])
+F.scaled_dot_product_attention(x[None, None], y[None, None], y[None, None, :, :1])
+F.scaled_dot_product_attention(x[None, None], y[None, None], y[None, None], a[None, None])
 """.strip().split("\n")
 
 
