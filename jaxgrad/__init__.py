@@ -108,7 +108,6 @@ from .core.named_dtypes import uint6 as uint6
 from .core.named_dtypes import uint7 as uint7
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
-from .core.promotion import result_type as result_type
 from .core.tracebacks import set_traceback_filtering as set_traceback_filtering
 from .frontend import methods
 from .frontend.factories import arange as arange
@@ -213,6 +212,7 @@ _LATER |= dict.fromkeys(
         *("_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type"),
         "_check_tensor_all_with",
         *("_check_value", "_check_with", "_functional_assert_async", "_shape_as_tensor"),
+        "result_type",
     ),
     "frontend.checks",
 )

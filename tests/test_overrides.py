@@ -73,3 +73,18 @@ def test_collections_of_functions():
     dummies = overrides.get_testing_overrides()
     assert dummies[torch.add](1, 2) == -1 and len(dummies) > 500
     assert list(inspect.signature(dummies[torch.add]).parameters)[:2] == ["input", "other"]
+
+
+class NameOfFunction:
+    """Gives the name of the function that is called with it."""
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        return function.__name__
+
+
+def test_functions_that_ask_their_arguments():
+    init, tensor = torch.nn.init, NameOfFunction()
+    assert torch.result_type(tensor, 1) == "result_type"
+    assert init.uniform_(tensor) == "uniform_" and init.normal_(tensor) == "normal_"
+    assert init.constant_(tensor, 1) == "constant_"
+    assert init.kaiming_uniform_(tensor) == "kaiming_uniform_"

@@ -420,7 +420,7 @@ class _Multinomial(_Below):
 
 
 def _everywhere(flags):
-    return flags.reshape(*flags.shape[:-2], -1).all(-1)
+    return flags.flatten(-2).all(-1)
 
 
 class _LowerTriangular(Constraint):

@@ -109,8 +109,9 @@ def _matrices(df, factor, key, shape, tries):
     """Matrices of a Wishart distribution; shape: that of samples and batch."""
     n = factor.shape[-1]
     concentration = (df[..., None] - jnp.arange(n, dtype=df.dtype)) / 2
-    concentration = jnp.broadcast_to(concentration, (*shape, n)).reshape(-1, n)
-    factor = jnp.broadcast_to(factor, (*shape, n, n)).reshape(-1, n, n)
+    count = math.prod(shape)
+    concentration = jnp.broadcast_to(concentration, (*shape, n)).reshape(count, n)
+    factor = jnp.broadcast_to(factor, (*shape, n, n)).reshape(count, n, n)
     keys = jax.random.split(jax.random.wrap_key_data(key, impl=ALGORITHM), len(factor))
     matrices = jax.vmap(lambda *args: _regular(*args, tries))(concentration, factor, keys)
     return matrices.reshape(*shape, n, n)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..core import dtypes
+from ..core import dtypes, promotion
 from ..core.aval import Size
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
+
+
+result_type = api_boundary(promotion.result_type)
 
 
 @api_boundary

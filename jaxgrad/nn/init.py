@@ -15,12 +15,14 @@ import numpy as np
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
+from ..core.tracebacks import users_stacklevel
 from ..frontend import random
 from ..frontend.array_creation import from_host
 from ..frontend.generator import Generator
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
+from ..tape.torch_function import api_boundary
 
 samplers = LateModule("jaxgrad.functions.random")  # it takes longer than the rest
 
@@ -50,6 +52,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gains[nonlinearity]
 
 
+@api_boundary
 @no_grad()
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
@@ -62,6 +65,7 @@ def uniform_(
     return tensor.uniform_(a, b, generator=generator)
 
 
+@api_boundary
 @no_grad()
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
@@ -100,6 +104,7 @@ def trunc_normal_(
     return samplers.truncated_normal_(tensor, mean, std, a, b, generator)
 
 
+@api_boundary
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill `tensor` with `val`.
@@ -218,6 +223,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, std, generator)
 
 
+@api_boundary
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -236,7 +242,9 @@ def kaiming_uniform_(
     True
     """
     if not tensor.numel():
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warnings.warn(
+            "Initializing zero-element tensors is a no-op", stacklevel=users_stacklevel()
+        )
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / fan)

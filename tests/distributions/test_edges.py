@@ -672,3 +672,9 @@ def test_moments_of_a_batch_of_wishart_distributions():
         [[20.25, 6.75], [6.75, 11.25]],
     ]
     assert wishart.covariance_matrix.shape == wishart.variance.shape == (2, 2, 2)
+
+
+def test_no_samples_of_a_wishart_distribution():
+    wishart = D.Wishart(jaxgrad.tensor([3.0, 9.0]), jaxgrad.eye(2))
+    assert wishart.sample((0,)).shape == wishart.rsample((0,)).shape == (0, 2, 2, 2)
+    assert D.constraints.positive_definite.check(jaxgrad.zeros(0, 2, 2)).shape == (0,)
