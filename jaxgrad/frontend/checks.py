@@ -11,7 +11,6 @@ from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
 
-
 result_type = api_boundary(promotion.result_type)
 
 
