@@ -29,7 +29,7 @@ def _check(name, info, complaint):
         matrices.raise_for_failures(name, np.asarray(info._array), complaint)
 
 
-@takes_out
+@takes_exact_out
 def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """Return the Cholesky factor L of a Hermitian positive-definite matrix, `A = L L^H`.
 

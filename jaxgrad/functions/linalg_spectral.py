@@ -10,7 +10,7 @@ from ..core import dtypes
 from ..frontend import factories
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .out import takes_out
+from .out import takes_exact_out, takes_out
 
 
 @api_boundary
@@ -30,7 +30,7 @@ def logdet(input: Tensor) -> Tensor:
     return ops.where(sign == -1.0, math.nan, logarithm)
 
 
-@takes_out
+@takes_exact_out
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """Return the n-th power of square matrices, by squaring.
 

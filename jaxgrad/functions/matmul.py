@@ -179,7 +179,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, ([-1], [-1]))
 
 
-@takes_out
+@takes_exact_out
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Return the product of matrices; deprecated, see `linalg.multi_dot`.
 

@@ -242,9 +242,7 @@ def kaiming_uniform_(
     True
     """
     if not tensor.numel():
-        warnings.warn(
-            "Initializing zero-element tensors is a no-op", stacklevel=users_stacklevel()
-        )
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=users_stacklevel())
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / fan)

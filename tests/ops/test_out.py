@@ -123,7 +123,7 @@ def test_out_of_a_wider_dtype():
     assert torch.add(VECTOR, 1, out=torch.empty(0, dtype=torch.float64)).tolist() == [2.0, 3.0]
 
 
-DECOMPOSED = ["inv_ex", "lu_factor", "lu_factor_ex", "lu", "qr", "slogdet", "ldl_factor"]
+DECOMPOSED = ["inv_ex", "lu_factor", "lu_factor_ex", "lu", "qr", "slogdet", "ldl_factor", "eigh"]
 
 
 @pytest.mark.parametrize("name", DECOMPOSED)
@@ -141,6 +141,22 @@ def test_out_of_one_result_is_a_tensor(out):
     for call in (lambda: torch.add(VECTOR, 1, out=out), lambda: torch.msort(VECTOR, out=out)):
         with pytest.raises(TypeError, match="argument 'out' must be Tensor, not"):
             call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out: torch.linalg.cholesky(torch.eye(2), out=out),
+        lambda out: torch.matrix_power(torch.eye(2), 3, out=out),
+        lambda out: torch.chain_matmul(torch.eye(2), torch.eye(2), out=out),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
+def test_out_of_products_and_factors(call):
+    exact = torch.empty(0)
+    assert call(exact) is exact and exact.tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(RuntimeError, match=r"[eE]xpected out tensor to have dtype"):
+        call(torch.empty(0, dtype=torch.float64))
 
 
 PAIRS = ["cummax", "cummin", "max", "min", "median", "nanmedian", "sort", "mode"]
