@@ -38,7 +38,7 @@ class ProgramModule(Module):
     """A module that runs an exported program; its parameters and buffers are those of the module
     that was exported, under the same names.
 
-    Its code is that of the mode in which it was exported, so `train` and `eval` change nothing.
+    Its code is that of the mode in which it was exported.
     """
 
     def __init__(self, call, signature: Signature, tensors: dict[Slot, Tensor]):
@@ -56,6 +56,13 @@ class ProgramModule(Module):
         outputs, changed = signature.tracked(*self._program(state, tuple(inputs)))
         self._write(changed, {**state, **self._arguments(inputs)})
         return signature.results_of(outputs)
+
+    def train(self, mode: bool = True):
+        """Raise NotImplementedError: a program is that of one mode."""
+        raise NotImplementedError(
+            f"Calling {'train' if mode else 'eval'}() is not supported yet: a program is that of "
+            "the mode in which the module was exported"
+        )
 
     def _tensor_of(self, slot):
         holder, name = holder_of(self, slot, slot.path)

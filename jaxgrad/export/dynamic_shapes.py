@@ -62,9 +62,9 @@ class Dim:
 
     Raises ValueError for a name that is no identifier, AssertionError for an empty range.
 
-    >>> batch = jaxgrad.export.Dim("batch", min=2, max=64)
+    >>> batch = jaxgrad.export.Dim("batch", min=3, max=64)
     >>> batch, 2 * batch
-    (Dim('batch', min=2, max=64), 2*batch)
+    (Dim('batch', min=3, max=64), 2*batch)
     """
 
     AUTO = _DimHint(_DimHintType.AUTO)
@@ -110,8 +110,9 @@ class Dim:
         )
 
     def __repr__(self):
+        low = "" if self.min == 2 else f", min={self.min}"  # as PyTorch shows it
         high = "" if self.max == UNBOUNDED else f", max={self.max}"
-        return f"Dim({self.__name__!r}, min={self.min}{high})"
+        return f"Dim({self.__name__!r}{low}{high})"
 
 
 def _whole(number, sign: str) -> int:

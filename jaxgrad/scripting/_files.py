@@ -6,6 +6,7 @@ import os
 
 from ..export._files import read_program, write_program
 from ..export._program_module import ProgramModule
+from ..nn.module import Module
 from ._classes import RecursiveScriptModule
 
 
@@ -16,6 +17,10 @@ class LoadedModule(ProgramModule, RecursiveScriptModule):
         super().__init__(program._call, program._signature, program._tensors)
         self._exported = program
         self.original_name = description.get("name", "Module")
+
+    def train(self, mode: bool = True):
+        """Set `training`, which changes nothing: a program is that of one mode."""
+        return Module.train(self, mode)
 
     def save(self, f, _extra_files=None, **kwargs):
         """Write the program to a file, with the present parameters and buffers."""

@@ -20,6 +20,7 @@ def test_dims():
     # as torch 2.13 shows them
     batch = Dim("batch", min=2, max=64)
     assert repr(Dim("b")) == "Dim('b', min=0)" and repr(2 * batch) == "2*batch"
+    assert repr(batch) == "Dim('batch', max=64)" and repr(2 * batch + 3) == "2*batch + 3"
     assert (2 * batch + 1).min == 5 and repr(Dim.AUTO) == "DimHint(AUTO)"
     assert repr(Dim.AUTO(min=2, max=3)) == "DimHint(AUTO, min=2, max=3)"
     assert [dim.__name__ for dim in dims("h", "w")] == ["h", "w"]

@@ -70,6 +70,9 @@ def test_a_module_of_a_program_writes_to_the_buffers():
     assert not module.norm.running_var.requires_grad
     with pytest.raises(RuntimeError, match="Unable to call ExportedProgram directly"):
         program(x, factor=factor)
+    for call in (module.train, module.eval):
+        with pytest.raises(NotImplementedError, match="is not supported yet"):
+            call()
 
 
 @pytest.mark.slow
