@@ -302,3 +302,27 @@ def test_whole_optimizers_go_over(name, direction):
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+# ---- jagged nested tensors
+
+
+def random_jagged(lib, seed):
+    draws = random.Random(seed)
+    parts = [lib.arange(3.0 * n).reshape(n, 3) for n in draws.choices(range(1, 5), k=3)]
+    return lib.nested.nested_tensor(parts, layout=lib.jagged, requires_grad=draws.random() < 0.5)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_jagged_tensors_in_both_directions(number):
+    seed = SEED + number
+    ours, theirs = random_jagged(jaxgrad, seed), random_jagged(torch, seed)
+    for new in (False, True):
+        file = io.BytesIO()
+        torch.save(theirs, file, _use_new_zipfile_serialization=new)
+        read = jaxgrad.load(io.BytesIO(file.getvalue()))
+        again = torch.load(written(ours), weights_only=False)
+        for tensor in (read, again):
+            assert tensor.offsets().tolist() == theirs.offsets().tolist(), f"SEED={SEED}"
+            assert tensor.values().tolist() == theirs.values().tolist(), f"SEED={SEED}"
+            assert tensor.requires_grad == theirs.requires_grad, f"SEED={SEED}"

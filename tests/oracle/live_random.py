@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.utils.prune
+import torch.utils.benchmark
 
 import jaxgrad
 
@@ -441,7 +442,19 @@ class Counted:
         return place, lib.rand(1).item(), random.random(), np.random.random()
 
 
+def fuzzed(c):
+    kinds = c.lib.utils.benchmark
+    extents = (
+        kinds.FuzzedParameter("n", 1, 9, "loguniform"),
+        kinds.FuzzedParameter("m", 2, 6, "uniform"),
+    )
+    tensors = [kinds.FuzzedTensor("x", ("n", "m"), (2, 1)), kinds.FuzzedTensor("y", ("m", "n"))]
+    draws = kinds.Fuzzer(extents, tensors, seed=c.run).take(3)
+    return [[*results.values(), *drawn.values()] for results, _, drawn in draws]
+
+
 cases(
+    fuzzer=fuzzed,
     random_sampler=lambda c: list(c.lib.utils.data.RandomSampler(range(c.run + 1))),
     random_sampler_generator=lambda c: list(
         c.lib.utils.data.RandomSampler(
