@@ -79,10 +79,15 @@ def times(options, python, settings) -> list:
     return [run_under("torch", python, timing), run_under("jaxgrad", None, timing)]
 
 
-def ends(comparison) -> list[str]:
-    """Where the script stops, if it does not stop in both at one place by errors of one type."""
+def stops_alike(comparison) -> bool:
+    """Whether the script stops in both libraries at one place by errors of one type."""
     errors = [run.end.get("error") for run in (comparison.first, comparison.second)]
-    if all(errors) and len({(error["type"], str(error["place"])) for error in errors}) == 1:
+    return all(errors) and len({(error["type"], str(error["place"])) for error in errors}) == 1
+
+
+def ends(comparison) -> list[str]:
+    """Where the script stops, if it does not stop in both alike."""
+    if stops_alike(comparison):
         return []
     return report.end_lines(comparison.first) + report.end_lines(comparison.second)
 
@@ -95,16 +100,22 @@ def verdict(comparison: Comparison):
     if comparison.difference is not None:
         return [*lines, *report.lines_of(comparison.difference, *runs)], DIFFERENT
     if not comparison.compared:
-        statuses = sorted({run.end.get("status") for run in runs})
-        lines.append(f"nothing was compared: no operator ran, and the script exits with {statuses}")
-        return lines, DIFFERENT
+        return [*lines, *report.silence_lines(runs)], DIFFERENT
+    if stops_alike(comparison):
+        lines += report.end_lines(comparison.first, "both libraries")
     which = "equal up to there" if lines else "equal"
     amount = f"{comparison.compared} records differ by at most {comparison.largest:.1e}"
     lines.append(f"{which}: {amount} of their norms")
     if comparison.noise:
+        count = len(comparison.noise)
+        which = (
+            "1 parameter whose gradient is"
+            if count == 1
+            else f"{count} parameters whose gradients are"
+        )
         lines.append(
-            f"  not counted: {len(comparison.noise)} parameters whose gradients are rounding, in "
-            f"some elements or in all, such as {min(comparison.noise)}"
+            f"  not counted: {which} rounding, in some elements or in all, such as "
+            f"{min(comparison.noise)}"
         )
     return lines, status
 

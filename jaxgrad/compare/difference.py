@@ -64,6 +64,7 @@ class Comparison:
         self.noise: set = set()  # names of parameters
         self.small: dict = {}  # how many elements of their gradients are rounding
         self.largest, self.compared = 0.0, 0
+        self.coarsest = 0.0  # the tolerance of the least precise dtype of any result so far
         self.difference = self.find()
 
     # ---- tolerances
@@ -84,13 +85,14 @@ class Comparison:
         dtype = summary["dtype"] if summary else "float32"
         return TOLERANCES.get(dtype, 0.0) * self.factor
 
-    def is_equal(self, first, second, scale=0.0) -> bool:
+    def is_equal(self, first, second, scale=0.0, least=0.0) -> bool:
         """Whether two tensors are equal up to rounding.
 
         scale: the norm of the numbers behind them; a few units in its last place are rounding.
+        least: a relative difference that is rounding whatever the dtype.
         """
         relative = self.relative(first, second)
-        if relative <= self.tolerance(first):
+        if relative <= max(self.tolerance(first), least):
             return True
         summary = self.first.summaries[first]
         allowed = ROUNDINGS * EPSILONS.get(summary["dtype"], 0.0) * scale
@@ -122,29 +124,42 @@ class Comparison:
         outputs = zipped(record.outputs, other.outputs)
         scale = self.scale_of(record)
         gaps = [self.relative(*both) for both in outputs]
-        different = [both for both in outputs if not self.is_equal(*both, scale)]
+        least = self.inherited(inputs, outputs)
+        different = [both for both in outputs if not self.is_equal(*both, scale, least)]
         if not different:
             small = zip(gaps, outputs, strict=True)
-            small = [gap for gap, both in small if gap <= self.tolerance(both[0])]
+            small = [gap for gap, both in small if gap <= max(self.tolerance(both[0]), least)]
             self.largest = max([self.largest, *small])
-            self.note_noise(pair, outputs)
+            self.note_noise(pair, outputs, least)
             return None
         if self.is_excused(pair, inputs):
             self.noisy.update(both[0] for both in different)
             return None
         return self.explained(pair, inputs, gaps)
 
+    def inherited(self, inputs, outputs) -> float:
+        """The relative difference that results of floating point have from roundings before them:
+        that of the least precise dtype, unless the inputs are equal in that of the results.
+        """
+        tolerances = [self.tolerance(first) for first, _ in outputs]
+        self.coarsest = max([self.coarsest, *tolerances])
+        if not all(tolerances):
+            return 0.0
+        limit = min(tolerances, default=0.0)
+        is_own = inputs and all(self.relative(*both) <= limit for both in inputs)
+        return 0.0 if is_own else self.coarsest
+
     def scale_of(self, record: Record) -> float:
         if record.kind in ("gradient", "parameter gradient"):
             return self.scales.get(record.step, 0.0)
         return max([self.norm(digest) for digest in record.inputs], default=0.0)
 
-    def note_noise(self, pair, outputs):
+    def note_noise(self, pair, outputs, least):
         """Note a parameter whose gradient differs by all of it, and is rounding beside others."""
         if pair.first.kind != "parameter gradient":
             return
         self.small[pair.first.name] = pair.first.fields.get("small", 0)
-        if any(self.relative(*both) > self.tolerance(both[0]) for both in outputs):
+        if any(self.relative(*both) > max(self.tolerance(both[0]), least) for both in outputs):
             self.noise.add(pair.first.name)
 
     def is_excused(self, pair, inputs) -> bool:
@@ -153,7 +168,9 @@ class Comparison:
             if self.gap(pair) <= self.largest_update(pair.first):
                 self.noise.add(pair.first.name)
             return pair.first.name in self.noise
-        return any(both[0] in self.noisy for both in inputs)
+        # a state that is loaded may have such a parameter
+        tensors = [*inputs, *zipped(pair.first.outputs, pair.second.outputs)]
+        return any(both[0] in self.noisy for both in tensors)
 
     def gap(self, pair) -> float:
         (first,), (second,) = pair.first.outputs, pair.second.outputs

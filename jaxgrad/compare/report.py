@@ -66,6 +66,8 @@ def details(difference, first, second) -> list[str]:
         names = [f"{user.name} at {place_of(user.place, False)}" for user in difference.users]
         lines.append(f"  look at the derivative of {', '.join(names[:MOST_USERS])}")
     lines += amounts(difference, first, second)
+    if pair.first.fields.get("workers"):
+        lines.append("  what its workers do is not recorded: compare with num_workers=0 as well")
     return lines + setting_lines(pair)
 
 
@@ -128,21 +130,37 @@ def option_lines(pair) -> list[str]:
 
 
 def setting_lines(pair) -> list[str]:
-    """The arguments that are no tensors, where they differ."""
+    """The arguments that are no tensors and that both calls name, where they differ."""
     settings = pair.first.fields.get("settings", {}), pair.second.fields.get("settings", {})
-    if settings[0] == settings[1]:
+    names = [
+        name
+        for name in settings[0]
+        if settings[0][name] != settings[1].get(name, settings[0][name])
+    ]
+    if not names:
         return []
-    texts = (", ".join(f"{k}={v}" if k else v for k, v in part.items()) for part in settings)
-    first, second = texts
+    first, second = (
+        ", ".join(f"{name}={part[name]}" if name else part[name] for name in names)
+        for part in settings
+    )
     return [f"  arguments: PyTorch ({first}), jaxgrad ({second})"]
 
 
-def end_lines(run: Run) -> list[str]:
-    """Where a script stopped under a library."""
+def silence_lines(runs) -> list[str]:
+    """What is said where no operator ran."""
+    lines = ["nothing was compared: no operator of the library ran"]
+    for run in runs:
+        said = f": {run.said}" if run.said else ""
+        lines.append(f"  under {TITLES[run.library]} it exits with {run.end.get('status')}{said}")
+    return lines
+
+
+def end_lines(run: Run, name: str | None = None) -> list[str]:
+    """Where a script stopped under a library, or under what has this name."""
     error = run.end.get("error")
     if not error:
         return []
-    name = TITLES[run.library]
+    name = name or TITLES[run.library]
     return [f"under {name} the script stops at {place_of(error['place'])}: {error['text']}"]
 
 

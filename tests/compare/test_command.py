@@ -99,7 +99,26 @@ def test_a_script_that_stops_under_both(processes, script, capsys):
     runs = {library: written(library, error="ValueError") for library in ("torch", "jaxgrad")}
     processes(**runs)
     status, text = compare(capsys, script)
-    assert status == 0 and "stops" not in text
+    assert status == 0
+    assert text.startswith(
+        "under both libraries the script stops at script.py:3, in main: ValueError: no\n"
+        "equal up to there: 3 records"
+    )
+
+
+def test_a_script_that_exits_before_any_operator(processes, script, capsys):
+    runs = {}
+    for library in ("torch", "jaxgrad"):
+        log = Script(library)
+        log.write("end", error=None, status=2)
+        runs[library] = log.run()
+        runs[library].said = f"no --epochs for {library}"
+    processes(**runs)
+    status, text = compare(capsys, script)
+    assert status == 1
+    assert "no operator of the library ran\n" in text
+    assert "  under PyTorch it exits with 2: no --epochs for torch\n" in text
+    assert "  under jaxgrad it exits with 2: no --epochs for jaxgrad\n" in text
 
 
 def test_a_page(processes, script, capsys, tmp_path):

@@ -149,3 +149,40 @@ def test_a_parameter_of_one_run_is_a_difference():
         parameters(script, "initial parameter", **names)
 
     assert compare(write).difference.pair.first.name == "bias"
+
+
+def half(array):
+    return array.astype(np.float16)
+
+
+@pytest.mark.parametrize(("error", "differs"), [(1e-3, False), (1.0, True)])
+def test_what_follows_from_half_precision_has_its_roundings(error, differs):
+    def write(script, is_second):
+        factor = np.float32(1 + error * is_second)
+        script.call("to", 1, [X], [half(X) * half(np.float32(1 + 1e-3 * is_second))])
+        script.call("mean", 2, [half(X) * half(factor)], [X * factor])
+        script.write("loss", name="loss", value=1.0, outputs=[script.digest(X * factor)])
+
+    assert (compare(write).difference is not None) == differs
+
+
+def test_equal_inputs_give_results_of_full_precision_beside_half_precision():
+    def write(script, is_second):
+        script.call("to", 1, [X], [half(X)])
+        script.call("mean", 2, [half(X)], [X * np.float32(1 + 1e-3 * is_second)])
+
+    assert compare(write).difference.pair.first.name == "mean"
+
+
+def test_a_state_that_is_loaded_has_the_rounding_of_the_parameter_that_it_is_from():
+    def write(script, is_second):
+        value = script.digest(X * np.float32(1 + 0.1 * is_second))
+        gradient = script.digest(np.float32([1e-9 * (1 + is_second)] * 5))
+        large = script.digest(Y)
+        script.write("parameter gradient", name="a", outputs=[gradient], small=5)
+        script.write("parameter gradient", name="b", outputs=[large], small=0)
+        script.write("updated parameter", name="a", outputs=[value], rate=1.0)
+        script.write("initial parameter", name="of another module", outputs=[value])
+
+    comparison = compare(write)
+    assert comparison.difference is None and comparison.noise == {"a"}

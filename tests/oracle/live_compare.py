@@ -14,6 +14,7 @@ from jaxgrad.compare import children, conditioning
 from jaxgrad.compare.difference import Comparison
 
 SCRIPTS = sorted((Path(__file__).parent / "same_seed").glob("*.py"))
+OTHERS = sorted((Path(__file__).parent / "compared").glob("*.py"))
 
 
 def runs(script, **options):
@@ -30,6 +31,22 @@ def test_one_seed_gives_the_same_training(script):
     assert comparison.difference is None, comparison.difference
     assert len(first.losses) >= 20
     assert second.losses == pytest.approx(first.losses, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("script", OTHERS, ids=[script.stem for script in OTHERS])
+def test_programs_of_other_kinds_are_equal(script):
+    first, second = runs(script)
+    assert [run.end["error"] for run in (first, second)] == [None, None]
+    comparison = Comparison(first, second)
+    assert comparison.difference is None, comparison.difference
+    assert comparison.compared > 20
+
+
+def test_compiled_functions_are_training_steps():
+    (compiled,) = (script for script in OTHERS if script.stem == "compiled")
+    for run in runs(compiled):
+        calls = [record for record in run.records if record.name == "step"]
+        assert [record.step for record in calls] == [4, 5, 6, 7]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import importlib
 import inspect
 
 from .places import place_of_call
-from .recorder import SPACES, Recorder
+from .recorder import SPACES, TRANSFORMS, Recorder
 from .values import replace
 
 
@@ -20,7 +20,7 @@ def install(recorder: Recorder):
     wrap_optimizers(recorder)
     loader = importlib.import_module("torch.utils.data").DataLoader
     begin = loader.__iter__
-    loader.__iter__ = lambda self: Batches(recorder, begin(self))
+    loader.__iter__ = lambda self: Batches(recorder, begin(self), self.num_workers)
     for space in SPACES:
         module = importlib.import_module(f"torch.{space}")
         for name in names_of_functions(module):
@@ -28,6 +28,7 @@ def install(recorder: Recorder):
     wrap_distributions(recorder)
     wrap_schedulers(recorder)
     wrap_compile(recorder)
+    wrap_transforms(recorder)
 
 
 def wrap_modules(recorder, torch):
@@ -141,18 +142,36 @@ def wrap_compile(recorder):
     replace("compile", compile)
 
 
-class Batches:
-    """The iterator of a DataLoader, whose batches are recorded."""
+def wrap_transforms(recorder):
+    """Let calls of transformed functions be recorded: inside of them tensors have no numbers."""
+    space = importlib.import_module("torch.func")
+    for name in TRANSFORMS:
+        transform = transforming(recorder, name, getattr(space, name))
+        setattr(space, name, transform)
+        if name == "vmap":
+            replace(name, transform)
 
-    def __init__(self, recorder, batches):
-        self.recorder, self.batches = recorder, batches
+
+def transforming(recorder, name, original):
+    @functools.wraps(original)
+    def transform(*args, **kwargs):
+        return wrapped(recorder, name, original(*args, **kwargs))
+
+    return transform
+
+
+class Batches:
+    """The iterator of a DataLoader with so many workers, whose batches are recorded."""
+
+    def __init__(self, recorder, batches, workers):
+        self.recorder, self.batches, self.workers = recorder, batches, workers
 
     def __iter__(self):
         return self
 
     def __next__(self):
         values = next(self.batches)
-        self.recorder.batch(values, place_of_call()[0])
+        self.recorder.batch(values, place_of_call()[0], self.workers)
         return values
 
     def __len__(self):

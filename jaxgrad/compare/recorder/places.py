@@ -14,6 +14,7 @@ _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
 # methods of libraries whose calls of functions are no calls of the user
 OPAQUE = {"__init__", "__iter__", "__next__", "load_state_dict", "state_dict", "step", "zero_grad"}
+OPAQUE |= {"unscale_", "update"}  # of a GradScaler
 
 _known: dict[CodeType, bool] = {}
 

@@ -17,6 +17,8 @@ SKIPPED = {
     *("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"),  # hold any numbers
 }
 SPACES = ("nn.init", "nn.utils", "nn.utils.rnn", "distributions.kl")
+# functions of `torch.func` that give functions
+TRANSFORMS = ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "vmap")
 
 
 class Recorder:
@@ -35,6 +37,8 @@ class Recorder:
         self.roots: list = []  # weak references to the outermost modules that were called
         self.paths = weakref.WeakKeyDictionary()  # of modules
         self.compiled = weakref.WeakSet()  # modules that are compiled
+        self.under_way = None  # the name and place of the compiled function that runs
+        self.stepping: set = set()  # of compiled functions with an optimizer's step
         self.lines: dict = {}  # where parameters were registered, by their id
         self.options_of = weakref.WeakKeyDictionary()  # the options of optimizers
         self.doubling = None
@@ -165,6 +169,7 @@ class Recorder:
 
     def meet(self, module, place):
         """Note a module that is called from outside of modules, and its parameters, once."""
+        module = uncompiled(module)
         if any(root() is module for root in self.roots):
             return
         with self.pause():
@@ -220,6 +225,8 @@ class Recorder:
     # ---- optimizers, loaders and compiled functions
 
     def after_step(self, optimizer, args, kwargs):
+        if self.under_way:
+            self.stepping.add(self.under_way)
         if self.is_paused or not self.log.is_of_this_process():
             return
         place, _ = place_of_call()
@@ -281,29 +288,39 @@ class Recorder:
         return result
 
     def compiled_call(self, function, original, args, kwargs):
-        """A call of a compiled function: its inputs and results, and nothing of what it does."""
+        """A call of a compiled function: its inputs and results, and nothing of what it does. It is
+        a training step if an optimizer steps in it, at its first call at least.
+        """
         place, _ = place_of_call()
+        function = uncompiled(function)
+        name = getattr(function, "__name__", type(function).__name__)
+        is_recorded = self.is_active()
         with self.pause():
-            inputs = self.log.digests(self.tensors(args, kwargs))
+            inputs = self.log.digests(self.tensors(args, kwargs)) if is_recorded else []
             self.mode.__exit__(None, None, None)
+            self.under_way = name, place
             try:
                 result = original(*args, **kwargs)
             finally:
+                self.under_way = None
                 self.mode.__enter__()
-            name = getattr(function, "__name__", type(function).__name__)
             outputs = self.tensors(result)
-            self.write("compiled", name, place, inputs, outputs)
+            if is_recorded:
+                self.write("compiled", name, place, inputs, outputs)
             scalars = [tensor for tensor in outputs if tensor.numel() == 1]
             if scalars:
                 value = float(scalars[0].detach().reshape(()))
                 self.log.write("result", value=value, place=place, step=self.step)
+            if (name, place) in self.stepping:
+                self.step += 1
+                self.log.write("step", step=self.step)
         return result
 
-    def batch(self, values, place):
+    def batch(self, values, place, workers):
         if self.is_active():
             with self.pause():
                 outputs = self.tensors(values)
-                self.write("batch", "DataLoader", place, [], outputs)
+                self.write("batch", "DataLoader", place, [], outputs, workers=workers)
 
 
 def takes_hooks(tensor) -> bool:
@@ -311,6 +328,11 @@ def takes_hooks(tensor) -> bool:
         return tensor.requires_grad and not tensor.is_leaf
     except RuntimeError:  # of a view that PyTorch will not differentiate
         return False
+
+
+def uncompiled(module):
+    """A module, without that which `torch.compile` puts around it."""
+    return getattr(module, "_orig_mod", module)
 
 
 def number(value):
