@@ -14,7 +14,9 @@ def operator_lines(name, operator, types_: Types) -> list[str]:
     signatures = [types_.spelled(f"({parameters_of(schema, inplace)})") for schema in schemas]
     signatures = [f"{line} -> {result_of(s)}" for line, s in zip(signatures, schemas, strict=True)]
     lines = overloads(name, signatures)
-    doc = sentence(ops.library, operator.operator.name)
+    is_copy = operator.operator.name in ops.library.copies
+    summary = operator.__doc__.partition("\n")[0] if is_copy else ""
+    doc = summary or sentence(ops.library, operator.operator.name)
     lines[0] = lines[0].removesuffix(" ...") + f'\n    """{doc}"""'
     named = [s for s in schemas if len(s.returns) > 1 and s.returns[0].name is not None]
     classes = dict.fromkeys(result_class(s) for s in named if not inplace)
@@ -47,7 +49,9 @@ def overloads(name, signatures) -> list[str]:
 
 
 def schemas_of(operator):
-    return [rule.schema for rule in ops.library.table.rules(operator.operator.name)]
+    name = operator.operator.name
+    name = ops.library.copies.get(name, name)  # a copy takes what its view takes
+    return [rule.schema for rule in ops.library.table.rules(name)]
 
 
 def parameters_of(schema, inplace) -> str:
