@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from ..capture.outputs import OutputSpec
@@ -9,6 +10,7 @@ from ..capture.side_effects import SideEffect
 from ..core.aval import types_of_trace
 from ..late import LateModule
 from ..storage.commit import set_all
+from ..tape import mode
 from .seeded import SeededState
 
 traced_twister = LateModule("jaxgrad.frontend.traced_twister")
@@ -61,9 +63,12 @@ class RunningEffect(SideEffect):
             self.output = outputs.add_array(state.packed())
 
     def apply(self, run, number):
-        generator = self.generator
-        # a `vmap` gives the state of all examples as often
-        packed = np.asarray(run.arrays[self.output]).reshape(-1, traced_twister.PACKED)[0]
+        generator, packed = self.generator, run.arrays[self.output]
+        if isinstance(packed, jax.core.Tracer):  # of a `vmap` in a trace, whose draws go on
+            with types_of_trace():
+                mode.scope.get().seeded.run_on(generator, traced_twister.unpacked(packed))
+            return
+        packed = np.asarray(packed)
         seed, state = traced_twister.state_of(packed)
         with generator._lock:
             names = ["_seed", "_state", "applied"]

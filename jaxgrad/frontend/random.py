@@ -156,9 +156,13 @@ def follows_torch(generator, *parameters: Tensor) -> bool:
     """Whether samples for these parameters are drawn one after the other of PyTorch's stream."""
     if generator.stream == "jax" or any(map(is_on_meta, parameters)):
         return False
+    return not (world.is_several() and any(map(_spans, parameters)))
+
+
+def is_mapped() -> bool:
+    """Whether draws are those of an example of a `vmap`."""
     scope = mode.scope.get()
-    is_mapped = scope is not None and scope.randomness != "error"
-    return not (is_mapped or (world.is_several() and any(map(_spans, parameters))))
+    return scope is not None and scope.randomness != "error"
 
 
 def samples_in_turn(generator, name, parameters_of, *parameters: Tensor) -> Tensor | None:
@@ -170,7 +174,7 @@ def samples_in_turn(generator, name, parameters_of, *parameters: Tensor) -> Tens
     if not follows_torch(generator, *parameters):
         return None
     scope = mode.scope.get()
-    if all(map(is_concrete, parameters)):
+    if all(map(is_concrete, parameters)) and not is_mapped():
         sampler = parameters_of(*[_single_values(parameter, name) for parameter in parameters])
         (result,) = generator.numbers(rejection.SamplesRequest(*sampler))
         return wrap(from_values(result.array()))

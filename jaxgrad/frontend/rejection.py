@@ -299,6 +299,8 @@ def traced_samples(sampler: str, state: TracedState, parameters):
         samples = OF_ALL[sampler](twister, *parameters)
         return samples, twister.state
     shape, count = parameters[0].shape, parameters[0].size
+    if not count:
+        return jnp.zeros(shape), state
     parameters = [parameter.ravel() for parameter in parameters]
 
     def goes_on(carried):

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 import jax
 import jax.numpy as jnp
 
-from .. import ops
 from ..cached import cached_property
 from ..capture.captured import CapturedTensor, HeldSource, TensorInput, outside_aval
 from ..capture.dependence import depends_on
@@ -51,7 +50,8 @@ from ..core.aval import (
 )
 from ..core.program import Program, bare, is_bare
 from ..core.strides import is_dense
-from ..draws.seed_effects import SeedEffect
+from ..draws.seed_effects import RunningEffect, SeedEffect
+from ..frontend.batched_samples import samples_of_example
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import snapshot
 from ..storage.sole_owner import is_shared
@@ -69,7 +69,7 @@ from ..tape.tensor import (
     set_abstract_value,
     wrap,
 )
-from .batched_view import view_of
+from .batched_view import Batched, view_of
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -108,6 +108,10 @@ DIFFERENT_IN_PLACE = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
     "like same randomness, since the examples share the tensor: write to a tensor that is made "
     "inside, or map along a dimension of this one"
+)
+DEPENDS = (
+    "vmap({0}, ...): `{0}` can not return a BatchedTensor when out_dim is None: a result that "
+    "depends on the example has one value for each example"
 )
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
 
@@ -226,9 +230,22 @@ class ExampleScope(CaptureScope):
         is_mapped = captured is not None and self.mapped.dim_of(captured) is not None
         return self.is_outside(tensor) and not is_mapped
 
-    def samples_in_turn(self, *arguments):
+    def samples_in_turn(self, generator, name, sampler, parameters):
         self._check_randomness()
-        return super().samples_in_turn(*arguments)
+        numbers = [number for _, number in self.examples]
+        state = self.running_state(generator)
+        samples, state = samples_of_example(sampler, state, numbers, parameters)
+        self.seeded.run_on(generator, state)
+        return samples
+
+    def running_state(self, generator):
+        """The state of a generator as a value of the program, taken over from the trace around."""
+        if not self.draws_outside or self.seeded.is_running(generator):
+            return self.seeded.running_state(generator)
+        with self.outer_trace():
+            parent = self.parent
+            is_mapped = isinstance(parent, ExampleScope)
+            return (parent if is_mapped else parent.seeded).running_state(generator)
 
     def _check_randomness(self):
         if self.randomness == "error":
@@ -240,7 +257,7 @@ class ExampleScope(CaptureScope):
 
     def draw(self, generator, request):
         self._check_randomness()
-        if not self.draws_outside:
+        if not self.draws_outside or self.seeded.is_running(generator):
             return super().draw(generator, request)
         with self.outer_trace():
             return self.parent.draw(generator, request)
@@ -251,30 +268,78 @@ class ExampleScope(CaptureScope):
 
 
 class ExampleOutput(OutputSpec):
-    """The outputs of one example; each is a new tensor."""
+    """The outputs of one example. By `batch` they become those of all examples.
+
+    `moved`: puts the mapped dimensions of results where `out_dims` says; `created_dims`,
+    `captured_dims`: by number where these dimensions are, None for a tensor that does not depend on
+    the example.
+    """
 
     shares_memory = False
-    views = ()  # the results that are views of mapped arguments
+    views = ()  # the results that are views of captured tensors
 
     def result(self, value):
-        if isinstance(value, Tensor):
-            output = ops.alias(value) if self.scope.is_outside(value) else value
-            number = self.add_created(output)
-            view = view_of(self.scope, number, output)
-            if view is not None:
-                self.views = *self.views, view
-            return "created", number
-        return super().result(value)
+        if not isinstance(value, Tensor) or self.scope.is_outside(value):
+            return super().result(value)
+        number = self.add_created(value)
+        view = view_of(self.scope, number, value)
+        if view is not None:
+            self.views = *self.views, view
+        return "created", number
+
+    def batch(self, examples: Examples, moved, is_in_front):
+        """Turn the outputs of one example into those of all.
+
+        is_in_front: whether the mapped dimensions of all results stay in front.
+        """
+        self.size, self.moved, self.is_in_front = examples.size, moved, is_in_front
+        self.created_dims, scopes = [], [*scopes_around(self.scope)]
+        self.captured_dims = list(map(examples.dim_of, self.scope.captured.values()))
+        batched_aval = examples.batched_aval
+        for value in self.created:
+            array, has_history = self.arrays[value.output], value.root is not None
+            if has_history or depends_on(array, self.scope.is_mapped, scopes):
+                value.aval = batched_aval(value.aval, 0)
+                self.created_dims.append(0)
+            else:
+                examples.written_axes[value.output] = None
+                self.created_dims.append(None)
+        self.roots = [(edge, batched_aval(aval, 0), array) for edge, aval, array in self.roots]
+
+    @cached_property
+    def is_in_place(self) -> bool:
+        """Whether the mapped dimensions of all results are where they have to be."""
+        dims = [self.created_dims[value] for kind, value in self.results if kind == "created"]
+        is_captured = any(kind == "captured" for kind, _ in self.results)
+        return self.is_in_front and not (self.views or None in dims or is_captured)
 
     @cached_property
     def only(self):
-        return None if self.views else super().only
+        return super().only if self.is_in_place else None
 
     def result_of(self, run):
+        if self.is_in_place:
+            return super().result_of(run)
+        for number in self.retaining:
+            run.created[number].retain_grad()
+        return self.results_of(run.created, self.created_dims, run.tensors, run.value)
+
+    def results_of(self, created, dims, captured, value_of):
+        """The results of a call, from its tensors.
+
+        dims: the mapped dimensions of the created ones. value_of: gives a result of another kind.
+        """
+        size = self.size
+        batches = [Batched(tensor, dim, size) for tensor, dim in zip(created, dims, strict=True)]
         for view in self.views:
-            shown = view.of(run.tensors[view.source], run.created[view.number])
-            run.created[view.number] = shown
-        return super().result_of(run)
+            batches[view.number] = view.of(captured[view.source], batches[view.number])
+        pairs = zip(captured, self.captured_dims, strict=False)
+        kinds = {"created": batches, "captured": [Batched(t, dim, size) for t, dim in pairs]}
+        leaves = [
+            kinds[kind][value] if kind in kinds else value_of((kind, value))
+            for kind, value in self.results
+        ]
+        return self.moved(jax.tree.unflatten(self.structure, leaves))
 
 
 class BatchedCall(Program):
@@ -384,8 +449,12 @@ class BatchedProgram(Executable):
         numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
         dims = self.trace.function.out_dims_of(numbers)
         pairs = zip(self.output.results, dims, strict=True)
-        chosen = [result for result, dim in pairs if dim is None and result[0] in ARRAYS]
+        chosen = [result for result, dim in pairs if dim is None]
+        captured_dims = self.output.captured_dims
+        if any(kind == "captured" and captured_dims[n] is not None for kind, n in chosen):
+            raise ValueError(DEPENDS.format(self.name))
         created = self.output.created
+        chosen = [result for result in chosen if result[0] in ARRAYS]
         return [created[value].output if kind == "created" else value for kind, value in chosen]
 
     def check_unbatched(self, run, unbatched, arrays):
@@ -400,11 +469,7 @@ class BatchedProgram(Executable):
         try:
             jax.eval_shape(every, *arrays)
         except ValueError:
-            name = self.name
-            raise ValueError(
-                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
-                "a result that depends on the example has one value for each example"
-            ) from None
+            raise ValueError(DEPENDS.format(self.name)) from None
 
     def refuse_escaped(self):
         if self.escaped_tensors:
@@ -475,10 +540,8 @@ class BatchedProgram(Executable):
         )
         created = apply(executor.prepare(program), inputs)
         created = [created] if program.single else list(created)
-        results = [
-            created[value] if kind == "created" else value for kind, value in self.output.results
-        ]
-        return jax.tree.unflatten(self.output.structure, results)
+        dims = [0] * len(created)
+        return self.output.results_of(created, dims, tensors, lambda result: result[1])
 
     def run_inline(self, leaves, tensors):
         """Run as part of the open trace."""
@@ -560,13 +623,10 @@ class BatchedTracing(Tracing):
 
     def output_of(self, held):
         self.jitted.check_results(held[0])
-        output, batched_aval = super().output_of(held), self.examples.batched_aval
-        captured = list(self.scope.captured.values())
-        for value in output.created:
-            value.aval = batched_aval(value.aval, 0)
+        output, captured = super().output_of(held), list(self.scope.captured.values())
+        output.batch(self.examples, self.jitted.moved, self.jitted.is_in_front)
         for effect in output.effects:
             self.batch_effect(captured[effect.number], effect, output)
-        output.roots = [(edge, batched_aval(aval, 0), array) for edge, aval, array in output.roots]
         return output
 
     def attribute_effects(self):
@@ -581,7 +641,8 @@ class BatchedTracing(Tracing):
         if any(isinstance(leaf, Tensor) and not is_outside(leaf) for leaf in leaves):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
         for effect in self.output.effects:
-            if isinstance(effect, SeedEffect) and effect.output is not None:
+            is_state = isinstance(effect, SeedEffect | RunningEffect)
+            if is_state and effect.output is not None:
                 self.examples.written_axes[effect.output] = None
 
     def batch_effect(self, captured, effect: TensorEffect, output: OutputSpec):
@@ -643,6 +704,7 @@ class BatchedTracing(Tracing):
             )
         effect.place = len(output.created)
         output.created.append(effect.value)
+        output.created_dims.append(0)
         output.separate = SeparateMemory([], [effect.number])
 
     def run_inline(self, leaves):

@@ -18,37 +18,61 @@ from ..storage.alias import offset_of, root_of
 from ..tape.tensor import Tensor, alias_of
 
 
+class Batched:
+    """A tensor of `size` examples, whose dimension `dim` is mapped; None if they share it."""
+
+    def __init__(self, tensor: Tensor, dim: int | None, size: int):
+        self.tensor, self.dim, self.size = tensor, dim, size
+
+    def moved(self, dim: int | None) -> Tensor:
+        """The tensor with its mapped dimension at another place; the same object if it is there.
+        None: without that dimension, along which all values are equal.
+        """
+        tensor, place = self.tensor, self.dim
+        if dim is None:
+            return tensor if place is None else ops.select(tensor, place, 0)
+        if place is None:
+            single = ops.unsqueeze(tensor, dim)
+            shape = list(single.shape)
+            shape[dim] = self.size
+            return single.expand(shape)
+        is_there = place in (dim, dim + tensor.ndim)
+        return tensor if is_there else ops.movedim(tensor, place, dim)
+
+
 class BatchedView(NamedTuple):
     """A result that is a view of an argument: its number among the created tensors, that of the
-    argument among the captured ones, whose dimension `dim` is mapped; the shape, the strides and
-    the offset of one example, and the names of view operators that follow.
+    argument among the captured ones, whose dimension `dim` is mapped, or None; the shape, the
+    strides and the offset of one example, and the names of view operators that follow.
     """
 
     number: int
     source: int
-    dim: int
+    dim: int | None
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     names: tuple[str, ...]
 
-    def of(self, argument: Tensor, computed: Tensor) -> Tensor:
+    def of(self, argument: Tensor, computed: Batched) -> Batched:
         """The result as a view of the argument of a call, or as computed where the strides do not
         lead to it from what the argument shows.
         """
-        shape = argument.shape[self.dim], *self.shape
-        strides = argument.stride(self.dim), *self.strides
+        shape, strides, dim = self.shape, self.strides, None
+        if self.dim is not None:
+            shape = argument.shape[self.dim], *shape
+            strides, dim = (argument.stride(self.dim), *strides), 0
         offset = offset_in_memory(argument) + self.offset
         if not can_stride(argument, shape, strides, offset):
             return computed
         view = as_strided(argument, shape, strides, offset)
         for name in self.names:
             view = getattr(ops, name)(view)
-        return view
+        return Batched(view, dim, computed.size)
 
 
 def view_of(scope, number: int, output: Tensor) -> BatchedView | None:
-    """How a result of one example is a view of a mapped argument by strides; None if it is not.
+    """How a result of one example is a view of a captured tensor by strides; None if it is not.
 
     scope: that of the example. number: that of the result among the created tensors.
     """
@@ -56,7 +80,9 @@ def view_of(scope, number: int, output: Tensor) -> BatchedView | None:
     if alias is None or alias.root is None:
         return None
     captured = scope.captured.get(id(root_of(alias)))
-    dim = None if captured is None else scope.mapped.dim_of(captured)
+    if captured is None:
+        return None
+    dim = scope.mapped.dim_of(captured)
     step, names = alias.steps, []
     # those of complex numbers concern the last dimensions of one example and of all alike
     while step is not None and not is_strided(step.call) and _is_of_complex(step.call):
@@ -64,9 +90,9 @@ def view_of(scope, number: int, output: Tensor) -> BatchedView | None:
         step = step.before
     start = offset_of(step)
     is_plain = all(is_strided(call) for call, _ in in_order(step))
-    if dim is None or start is None or not is_plain:
+    if start is None or not is_plain:
         return None
-    example = scope.batches[id(captured.tracer)][2]
+    example = captured.aval if dim is None else scope.batches[id(captured.tracer)][2]
     shown = example if step is None else step.call.outputs[0]
     offset, strides = start // shown.dtype.itemsize, strides_of(shown)
     names = tuple(reversed(names))

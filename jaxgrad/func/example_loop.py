@@ -14,7 +14,7 @@ from .. import ops
 from ..frontend.generator import default_generator
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor
-from .mapped_function import check_results
+from .mapped_function import check_results, moved
 
 
 def one_by_one(function, name, dims, out_dims, randomness, args, kwargs):
@@ -44,7 +44,8 @@ def one_by_one(function, name, dims, out_dims, randomness, args, kwargs):
             "'same' or 'different' randomness flags on vmap"
         )
     columns, (shape, *_) = zip(*map(flatten, rows), strict=True)
-    return jax.tree.unflatten(shape, map(_stacked, zip(*columns, strict=True)))
+    stacked = map(_stacked, zip(*columns, strict=True))
+    return moved(name, out_dims, jax.tree.unflatten(shape, stacked))
 
 
 def _stacked(parts):

@@ -13,6 +13,7 @@ from ..tape import mode, torch_function
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current, is_traced
 from .batched_program import BatchedTracing
+from .batched_view import Batched
 from .opened_function import Memory
 
 
@@ -29,6 +30,7 @@ class BatchedFunction(CompiledFunction):
         self.cache = ProgramCache(self.__name__, static=None)
         self.dims, self.randomness = dims, randomness
         self.out_dims_of = functools.partial(spread_out_dims, name, out_dims)
+        self.moved, self.is_in_front = functools.partial(moved, name, out_dims), out_dims == 0
         self.check_results = functools.partial(check_results, name, out_dims)
 
     def __call__(self, *args, **kwargs):
@@ -98,6 +100,21 @@ def check_results(name, out_dims, results):
             )
 
 
+def moved(name, out_dims, results):
+    """The results with their mapped dimensions where `out_dims` says; they are in front, except
+    those of `Batched` tensors.
+    """
+    leaves, structure = flatten(results)
+    dims = spread_out_dims(name, out_dims, results)
+    return jax.tree.unflatten(structure, map(_moved_leaf, leaves, dims))
+
+
+def _moved_leaf(leaf, dim):
+    if isinstance(leaf, Tensor | jax.Array):
+        leaf = Batched(leaf, 0, len(leaf))
+    return leaf.moved(dim) if isinstance(leaf, Batched) else leaf
+
+
 def is_none(value) -> bool:
     """A leaf of arguments and results, which other pytrees leave out."""
     return value is None
@@ -133,12 +150,12 @@ def spread(dims, args, is_whole=None) -> list:
     """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
     if not isinstance(dims, tuple | list | dict):
         return [dims] * len(flatten(args, is_whole)[0])
+    if type(dims) is not type(args) or len(dims) != len(args):
+        raise ValueError
     if isinstance(dims, dict):
-        if not isinstance(args, dict) or dims.keys() != args.keys():
+        if dims.keys() != args.keys():
             raise ValueError
         pairs = [(dims[key], args[key]) for key in args]
-    elif not isinstance(args, tuple | list) or len(dims) != len(args):
-        raise ValueError
     else:
         pairs = zip(dims, args, strict=True)
     return [leaf_dim for dim, arg in pairs for leaf_dim in spread(dim, arg, is_whole)]

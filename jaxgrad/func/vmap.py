@@ -26,6 +26,7 @@ from .mapped_function import (
     check_results,
     is_in_trace,
     is_none,
+    moved,
     spread,
     spread_out_dims,
 )
@@ -88,16 +89,15 @@ def vmap(
         dims = _dims(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
-            results = _without_data(func, name, leaves, structure, dims, size, out_dims)
-            return _move_dims(name, results, out_dims)
+            return _without_data(func, name, leaves, structure, dims, size, out_dims)
         if chunk_size is None or size <= chunk_size:
-            return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
+            return mapped(leaves, dims, args, kwargs)
         parts, states = _chunks(leaves, dims, size, chunk_size), generator_states(randomness)
         results = [
             mapped(part, dims, *jax.tree.unflatten(structure, part))
             for part, _ in zip(parts, states, strict=False)
         ]
-        return _move_dims(name, _joined(results), out_dims)
+        return _joined(name, results, out_dims)
 
     return call
 
@@ -154,7 +154,7 @@ def _without_data(func, name, leaves, structure, dims, size, out_dims):
         result.expand(size, *result.shape).contiguous() if is_tensor(result) else result
         for result in results
     ]
-    return jax.tree.unflatten(shape, batches)
+    return moved(name, out_dims, jax.tree.unflatten(shape, batches))
 
 
 def _chunks(leaves, dims, size, chunk_size):
@@ -166,14 +166,17 @@ def _chunks(leaves, dims, size, chunk_size):
         ]
 
 
-def _joined(results):
+def _joined(name, results, out_dims):
     """The results of all chunks."""
     leaves, (structure, *_) = zip(*map(flatten, results), strict=True)
-    return jax.tree.unflatten(structure, map(_concatenated, zip(*leaves, strict=True)))
+    dims = spread_out_dims(name, out_dims, results[0])
+    joined = map(_concatenated, zip(*leaves, strict=True), dims)
+    return jax.tree.unflatten(structure, joined)
 
 
-def _concatenated(parts):
-    return ops.cat(parts) if isinstance(parts[0], Tensor) else parts[0]
+def _concatenated(parts, dim):
+    is_mapped = isinstance(parts[0], Tensor) and dim is not None
+    return ops.cat(parts, dim) if is_mapped else parts[0]
 
 
 def _dims(name, in_dims, args, kwargs) -> tuple:
@@ -240,20 +243,3 @@ def _size(leaves, dims) -> int:
             f"{sizes} for the mapped dimension"
         )
     return sizes[0]
-
-
-def _move_dims(name, results, out_dims):
-    """Move the mapped dimension of the results from the front to its position in `out_dims`."""
-    if out_dims == 0:  # the dimension is there already, as in most calls
-        return results
-    leaves, structure = flatten(results)
-    dims = spread_out_dims(name, out_dims, results)
-    return jax.tree.unflatten(structure, map(_move_dim, leaves, dims))
-
-
-def _move_dim(leaf, dim):
-    if not isinstance(leaf, Tensor | jax.Array):
-        return leaf  # `out_dims` is None
-    if dim is None:
-        return ops.select(leaf, 0, 0)
-    return leaf if dim == 0 else ops.movedim(leaf, 0, dim)

@@ -204,9 +204,11 @@ def _slopes(input, lower, upper, generator):
     options = like("rrelu", input, {"generator": generator})
     source = random.generator_of("rrelu", dict(options))
     parameters_of = functools.partial(rejection.slopes, low=float(lower), high=float(upper))
-    slopes = random.samples_in_turn(source, "rrelu", parameters_of, input)
-    if slopes is not None:
-        return slopes.to(input.dtype)
+    # how many numbers are drawn depends on the values, which may differ where the numbers must not
+    if not random.is_mapped():
+        slopes = random.samples_in_turn(source, "rrelu", parameters_of, input)
+        if slopes is not None:
+            return slopes.to(input.dtype)
     drawn = random.rand(tuple(input.shape), **options) * (upper - lower) + lower
     return ops.where(input <= 0, drawn, 1)
 

@@ -39,8 +39,8 @@ OF_PARAMETERS = {
 }
 
 
-# their samples are those of JAX's keys in a `vmap`, whatever the stream
-OF_KEYS = {"poisson", "gamma", "dirichlet", "binomial"}
+# PyTorch's stream draws their samples one after the other, each of as many words as it takes
+IN_TURN = {"poisson", "gamma", "dirichlet", "binomial"}
 
 
 def numbers_of(draw, batch, *settings, stream=None, **options):
@@ -55,9 +55,9 @@ def numbers_of(draw, batch, *settings, stream=None, **options):
 @pytest.mark.parametrize("name", FACTORIES | IN_PLACE | OF_PARAMETERS)
 def test_different_numbers_are_those_of_the_whole_batch(name):
     draw = (FACTORIES | IN_PLACE | OF_PARAMETERS)[name]
-    stream = "jax" if name in OF_KEYS else None
-    drawn, draw_outside = numbers_of(draw, BATCH, randomness="different", stream=stream)
-    assert torch.allclose(drawn, draw_outside(BATCH.clone())) and (drawn[0] != drawn[1]).any()
+    for stream in ("torch", "jax") if name in IN_TURN else ("torch",):
+        drawn, draw_outside = numbers_of(draw, BATCH, randomness="different", stream=stream)
+        assert torch.allclose(drawn, draw_outside(BATCH.clone())) and (drawn[0] != drawn[1]).any()
 
 
 @pytest.mark.parametrize("name", ["rand", "randint", "random_", "normal_"])
@@ -76,9 +76,46 @@ def test_same_numbers_for_parameters_that_differ_are_refused(name):
     def shared(x, g):
         return OF_PARAMETERS[name](BATCH[0], g)
 
-    stream = "jax" if name in OF_KEYS else None
-    drawn, draw_outside = numbers_of(shared, BATCH, randomness="same", stream=stream)
-    assert (drawn == draw_outside(BATCH[0])).all()
+    for stream in ("torch", "jax") if name in IN_TURN else ("torch",):
+        drawn, draw_outside = numbers_of(shared, BATCH, randomness="same", stream=stream)
+        assert (drawn == draw_outside(BATCH[0])).all()
+
+
+def test_samples_in_turn_between_other_draws():
+    # the expected numbers are PyTorch's
+    x = torch.tensor([[0.5, 8.0], [1.5, 20.0], [0.3, 2.0]])
+
+    def draw(t):
+        first = torch.poisson(t) + 100 * torch.randint(0, 9, (2,))
+        return first + 1000 * torch.poisson(t.flip(0))
+
+    wanted = [[7500, 1608], [15400, 2726], [3300, 1602]]
+    function = vmap(draw, randomness="different")
+    for run in (function, torch.compile(lambda t: function(t) * 1)):
+        torch.manual_seed(4)
+        assert run(x).tolist() == wanted
+        assert torch.rand(1).item() == pytest.approx(0.7225257158279419)
+    torch.manual_seed(4)
+    nested = vmap(vmap(torch.poisson, randomness="different"), randomness="different")
+    assert nested(torch.stack([x, x])).tolist() == [
+        [[0, 8], [0, 26], [0, 2]],
+        [[1, 7], [0, 32], [0, 1]],
+    ]
+    shared = vmap(lambda t: torch.poisson(torch.tensor([3.0, 9.0])), randomness="different")
+    torch.manual_seed(4)
+    assert shared(x).tolist() == [[2, 10], [4, 8], [3, 12]]
+
+
+def test_gradients_of_samples_in_turn():
+    # the expected numbers are PyTorch's
+    x = torch.tensor([[0.5, 8.0], [1.5, 20.0], [0.3, 2.0]], requires_grad=True)
+    torch.manual_seed(4)
+    samples = vmap(torch._standard_gamma, randomness="different")(x)
+    (gradient,) = torch.autograd.grad(samples.sum(), x)
+    wanted = torch.tensor([[0.307431, 6.758062], [0.398907, 18.258461], [0.284204, 0.777875]])
+    slopes = torch.tensor([[1.024064, 0.937254], [0.529545, 0.963174], [1.481202, 0.649951]])
+    torch.testing.assert_close(samples.detach(), wanted, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(gradient, slopes, rtol=1e-4, atol=1e-6)
 
 
 def test_mapped_dimensions_of_arguments_and_results():

@@ -142,7 +142,7 @@ def test_dimensions_tell_functions_apart():
     batch = torch.arange(4.0).reshape(2, 2)
     for _ in range(2):
         for in_dim in (0, 1):
-            for out_dims in (0, 1, (0,), [1]):
+            for out_dims in (0, 1, (0,), (1,)):
                 function = func.vmap(lambda x: x * 2, in_dim, out_dims)
                 is_turned = in_dim != (out_dims if isinstance(out_dims, int) else out_dims[0])
                 wanted = (batch.T if is_turned else batch) * 2

@@ -15,7 +15,7 @@ VIEWS = [
     (lambda t: t.unfold(1, 2, 1), 0, [2, 3, 3, 2], (12, 4, 1, 1), 0),
     (lambda t: t.as_strided((2,), (1,)), 0, [2, 2], (12, 1), 0),
     (lambda t: torch.view_as_complex(t.view(6, 2)), 0, [2, 6], (6, 1), 0),
-    (lambda t: t, 0, [2, 3, 4], (12, 4, 1), 0),
+    (lambda t: t, 1, [3, 2, 4], (4, 12, 1), 0),
 ]
 
 
@@ -40,6 +40,41 @@ def test_writes_and_gradients_of_views_of_an_argument():
     (torch.vmap(lambda t: t[1:3])(x) ** 2).sum().backward()
     assert x.grad.tolist() == [[0, 14, 40, 0], [0, 14, 120, 0]]
     assert torch.vmap(lambda t: t[1:] * 2)(x)._base is None
+
+
+@pytest.mark.parametrize(("in_dim", "out_dim"), [(0, 0), (1, 1), (2, -1)])
+def test_an_example_itself_gives_the_argument_itself(in_dim, out_dim):
+    x = torch.zeros(2, 3, 4)
+    assert torch.vmap(lambda t: t, in_dim, out_dim)(x) is x
+    assert torch.vmap(torch.Tensor.add_, (in_dim, None), out_dim)(x, torch.tensor(1.0)) is x
+    assert torch.vmap(lambda t: [t, t * 2], in_dim, out_dim)(x)[0] is x and x.eq(1).all()
+    nested = torch.vmap(torch.vmap(torch.Tensor.exp_, in_dim), in_dim)
+    y = torch.zeros(3, 3, 3, 3)
+    assert (nested(y) is y) == (in_dim == 0) and y.eq(1).all()
+
+
+def test_results_that_all_examples_share_are_expanded():
+    x, w = torch.zeros(3, 2), torch.tensor([1.0, 2.0], requires_grad=True)
+    shared, part, new, whole = torch.vmap(
+        lambda t: (w, w[1:], torch.arange(2), w.detach()), out_dims=(0, 1, 0, None)
+    )(x)
+    assert [shared.stride(), part.stride(), new.stride()] == [(0, 1), (1, 0), (0, 1)]
+    assert shared._base is w and part._base is w and part.tolist() == [[2, 2, 2]]
+    assert new.tolist() == [[0, 1]] * 3 and whole.shape == (2,)
+    (shared.sum() + 2 * part.sum()).backward()
+    assert w.grad.tolist() == [3, 9]
+    inner = torch.vmap(lambda t: torch.vmap(lambda u: t)(x))(w.detach())
+    assert inner.stride() == (1, 0) and inner.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
+def test_dimensions_of_results_follow_the_structure_of_the_results():
+    x = torch.zeros(2, 3)
+    with pytest.raises(ValueError, match="not compatible"):
+        torch.vmap(lambda pair: pair[0], in_dims=((0, 0),))([x, x])
+    with pytest.raises(ValueError, match="not compatible"):
+        torch.vmap(lambda t: t, out_dims=[1])(x)
+    with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+        torch.vmap(lambda t: t, out_dims=None)(x)
 
 
 def test_views_of_examples_of_examples():
