@@ -265,6 +265,14 @@ _LATER |= dict.fromkeys(
 )
 _LATER |= dict.fromkeys(
     (
+        *("_validate_sparse_coo_tensor_args", "_validate_sparse_compressed_tensor_args"),
+        *("_validate_sparse_csr_tensor_args", "_validate_sparse_csc_tensor_args"),
+        *("_validate_sparse_bsr_tensor_args", "_validate_sparse_bsc_tensor_args"),
+    ),
+    "sparse._checks",
+)
+_LATER |= dict.fromkeys(
+    (
         *("_nested_tensor_from_mask", "_nested_tensor_from_mask_left_aligned"),
         *("_nested_from_padded", "_nested_view_from_buffer"),
     ),

@@ -33,7 +33,7 @@ from ..core.pytorch_tensors import type_name
 from ..core.symbolic_extents import is_symbolic
 from ..late import LateModule
 from ..storage.inplace_check import give
-from ..tape.sparse_tensor import implementation, is_sparse
+from ..tape.sparse_tensor import implementation, is_compressed, is_sparse
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -459,7 +459,7 @@ def zeros_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.zeros_like(jaxgrad.arange(3))
     tensor([0, 0, 0])
     """
-    if is_sparse(input) and options.get("layout") is None:
+    if is_sparse(input) and options.get("layout") in (None, input.layout):
         return implementation().empty_like(input, options)
     options = like("zeros_like", input, options)
     return create("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
@@ -472,6 +472,8 @@ def ones_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.ones_like(jaxgrad.arange(3), dtype=jaxgrad.float32)
     tensor([1., 1., 1.])
     """
+    if is_compressed(input) and options.get("layout") in (None, input.layout):
+        return implementation().ones_like(input, options)
     options = like("ones_like", input, options)
     return create("ones_like", _ones, input.shape, dtype_of(options, None), options)
 
@@ -483,7 +485,7 @@ def empty_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.empty_like(jaxgrad.arange(3)).dtype
     torch.int64
     """
-    if is_sparse(input) and options.get("layout") is None:
+    if is_sparse(input) and options.get("layout") in (None, input.layout):
         return implementation().empty_like(input, options)
     options = like("empty_like", input, options)
     return create("empty_like", _zeros, input.shape, dtype_of(options, None), options)

@@ -25,7 +25,7 @@ from ..tape.sparse_tensor import (
     sparse,
     values_of,
 )
-from ..tape.tensor import Tensor, is_concrete, wrap
+from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from . import _elements, _operators, _pattern, _refusals
 from ._layouts import BLOCKLESS, BLOCKS, NAMES, ROWS, TURNED
 
@@ -60,6 +60,83 @@ def zero(tensor: CompressedTensor) -> CompressedTensor:
     begin = ops.mul(tensor._coalesced.indices, 0)
     plain = ops.narrow(tensor._indices_held, count, 0, 0).clone()
     return sparse(none, plain, tensor._sizes, Compression(begin, tensor.layout))
+
+
+def resized(tensor: CompressedTensor, size) -> CompressedTensor:
+    """A CSR tensor of other sizes, with the elements that it has room for, in their order.
+
+    Raises RuntimeError for fewer columns.
+    """
+    name = "torch.resize_"
+    if tensor.layout is not sparse_csr:
+        raise _refusals.refusal("resize_", tensor.layout)
+    if len(size) < 2:
+        raise RuntimeError(
+            f"{name}: Only batched sparse CSR matrices are supported, but got size {list(size)}"
+        )
+    columns = tensor.shape[batch_dims(tensor) + 1]
+    if columns > size[-1]:
+        raise RuntimeError(
+            f"{name}: Resizing columns of sparse CSR tensors to a smaller value is not supported. "
+            f"The original number of columns is {columns} while the requested new number of "
+            f"columns is {size[-1]}."
+        )
+    begin = np.asarray(concrete(tensor._coalesced.indices, "resize_"))
+    *batch, rows, _ = size
+    count = min(tensor._nnz(), rows * size[-1])
+    lines = begin.shape[-1]
+    begin = _prefix(begin, (*batch, rows + 1))
+    begin[..., min(lines, rows) :] = count
+    dense = values_of(tensor).shape[batch_dims(tensor) + 1 :]
+    plain = np.asarray(concrete(tensor._indices_held, "resize_"))
+    plain = _prefix(plain, (*batch, count))
+    return sparse(
+        _first_values(values_of(tensor), (*batch, count, *dense)),
+        _as_index_tensor(plain, tensor._indices_held.dtype),
+        tuple(size),
+        Compression(_as_index_tensor(begin, tensor._indices_held.dtype), tensor.layout),
+    )
+
+
+def _prefix(array, shape):
+    """The first numbers of an array in another shape; zeros behind them."""
+    result, flat = np.zeros(shape, array.dtype), array.reshape(-1)
+    count = min(flat.size, result.size)
+    result.reshape(-1)[:count] = flat[:count]
+    return result
+
+
+def _first_values(values: Tensor, shape) -> Tensor:
+    flat, count = ops.reshape(values, (-1,)), math.prod(shape)
+    missing = count - flat.shape[0]
+    flat = ops.cat([flat, flat.new_zeros(missing)]) if missing > 0 else flat[:count]
+    return ops.reshape(flat, shape)
+
+
+def check_same_layout(tensor, other):
+    """Raise RuntimeError where a tensor cannot take the shape of another one."""
+    if not is_compressed(other):
+        raise RuntimeError(
+            "resize_as_sparse_compressed_: src  expected sparse compressed tensor layout but got "
+            f"{name_of(other)}"
+        )
+    if tensor.layout is not other.layout:
+        raise RuntimeError(
+            "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: "
+            f"self ({name_of(tensor)}) and source ({name_of(other)})"
+        )
+
+
+def shaped_as(tensor: CompressedTensor, other: CompressedTensor) -> CompressedTensor:
+    """The first values of a tensor at the indices of another one, of the dtype of its own."""
+    dtype, values = tensor._indices_held.dtype, values_of(tensor).detach()
+    begin = other._coalesced.indices.to(dtype)
+    return sparse(
+        _first_values(values, tuple(values_of(other).shape)),
+        other._indices_held.to(dtype),
+        other._sizes,
+        Compression(begin, tensor.layout),
+    )
 
 
 # ---- conversions

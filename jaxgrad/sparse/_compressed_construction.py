@@ -60,7 +60,7 @@ def sparse_compressed_tensor(
     data = values if isinstance(values, Tensor) else tensor_data.tensor(values, dtype=dtype)
     data = data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
     words = Words(layout)
-    size = _checked(words, *parts, data, size)
+    size = checked(words, *parts, data, size)
     tensor = sparse(ops._coo_tensor(data), parts[1], size, Compression(parts[0], layout))
     return tensor.requires_grad_() if requires_grad and not tensor.requires_grad else tensor
 
@@ -163,7 +163,7 @@ class Words:
         self.unit = f"{self.lines[:-1]} blocks" if layout in _layouts.BLOCKS else self.lines
 
 
-def _checked(words: Words, compressed, plain, values, size) -> tuple[int, ...]:
+def checked(words: Words, compressed, plain, values, size) -> tuple[int, ...]:
     """The sizes of a new tensor. Raises RuntimeError for parts that do not fit together."""
     block_dims = 2 if words.layout in _layouts.BLOCKS else 0
     for name, part in ((words.compressed, compressed), (words.plain, plain)):

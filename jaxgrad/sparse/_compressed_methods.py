@@ -70,6 +70,20 @@ class CompressedMethods:
         return self
 
     @shows_users_frames
+    def resize_(self, *size, memory_format=None):
+        if memory_format is not None:
+            raise RuntimeError(f"unsupported memory format option {memory_format}")
+        size = size if size and isinstance(size[0], int) else tuple(size[0])
+        return self._set_pattern("resize_", _compressed.resized(self.detach(), size))
+
+    @shows_users_frames
+    def resize_as_sparse_(self, other):
+        _compressed.check_same_layout(self, other)
+        return self._set_pattern("resize_as_sparse_", _compressed.shaped_as(self, other))
+
+    nbytes = property(lambda self: self.numel() * self.element_size())
+
+    @shows_users_frames
     def sparse_mask(self, mask):
         return _methods.sparse_mask(self, mask)
 
@@ -138,7 +152,7 @@ def _rebuilt(compressed, plain, values, size, layout, requires_grad):
 
 # methods that tensors in coordinate format alone have
 ONLY_COORDINATES = (
-    "sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ resize_as_ _coalesced_ t_ "
+    "sparse_resize_ sparse_resize_and_clear_ resize_as_ _coalesced_ t_ "
     "transpose_ swapaxes_ swapdims_ narrow_copy smm sspaddmm saddmm new"
 )
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from .. import ops
-from ..core.device import check_pinning, sparse_coo
+from ..core.device import check_pinning, sparse_coo, sparse_csc, sparse_csr
 from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
@@ -112,7 +112,7 @@ def sparse_coo_tensor(
             "sparse_coo_tensor: a sparse tensor on the device meta comes in no version yet: its "
             "indices must be known. Make it of data, or a dense one on meta"
         )
-    size = _checked(held, data, size)
+    size = checked(held, data, size)
     claimed = bool(is_coalesced) and (
         check_invariants
         or (check_invariants is None and check_sparse_tensor_invariants.is_enabled())
@@ -134,7 +134,7 @@ def _as_index_tensor(indices) -> Tensor:
     return indices.detach().long()
 
 
-def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
+def checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     """The sizes of a new tensor. Raises RuntimeError for parts that do not fit together."""
     if indices.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
@@ -184,7 +184,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
 
     diagonals: (k, n), or (n,) for one; element j of a row goes to column j. offsets: (k,) distinct
     integers, which diagonal each row is: 0 is the main one, 1 the one above. shape: that of the
-    matrix. layout: sparse_coo, which is the default.
+    matrix. layout: sparse_coo, which is the default, sparse_csr or sparse_csc.
 
     Raises RuntimeError for offsets that are equal or do not fit the diagonals, and for a shape that
     is no matrix.
@@ -193,8 +193,11 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     tensor([[0., 1.],
             [0., 0.]])
     """
-    if layout not in (None, sparse_coo):
-        raise RuntimeError(f"spdiags: the layout is torch.sparse_coo here, not {layout}")
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(
+            "spdiags: Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
+            f"{layout}"
+        )
     diagonals = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
     above = np.atleast_1d(np.asarray(offsets.detach().cpu()))
     if diagonals.ndim != 2 or above.shape != (diagonals.shape[0],):
@@ -211,4 +214,5 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     inside = (target >= 0) & (target < shape[0]) & (column < shape[1])
     places = tensor_data.tensor(np.stack([target[inside], column[inside]]))
     values = diagonals[tensor_data.tensor(row[inside]), tensor_data.tensor(column[inside])]
-    return sparse_coo_tensor(places, values, tuple(shape))
+    matrix = sparse_coo_tensor(places, values, tuple(shape))
+    return matrix if layout in (None, sparse_coo) else matrix.to_sparse(layout=layout)

@@ -16,7 +16,14 @@ from ..late import LateModule
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import NOT_DIFFERENTIABLE, check_fit, give, permit
 from ..tape.mode import RECORD, current_mode
-from ..tape.sparse_tensor import Padding, SparseTensor, is_compressed, sparse, values_of
+from ..tape.sparse_tensor import (
+    CompressedTensor,
+    Padding,
+    SparseTensor,
+    is_compressed,
+    sparse,
+    values_of,
+)
 from ..tape.tensor import Tensor, abstract_value, has_tangent
 from . import (
     _compressed,
@@ -45,12 +52,19 @@ def refuse(name: str):
 
 def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
+    if name in ops.library.copies and name != "narrow_copy":
+        return _copy_of_view(name, *args, **kwargs)
     if any(map(_holds_compressed, (*args, *kwargs.values()))):
         return _compressed.call(name, args, kwargs)
     operator = _operators.operator(name)
     if operator is None:
         refuse(name)
     return operator(*args, **kwargs)
+
+
+def _copy_of_view(name: str, tensor, *args, **kwargs):
+    """What `select_copy` and its kin return: a copy of what the method without the suffix does."""
+    return getattr(tensor, name.removesuffix("_copy"))(*args, **kwargs).clone()
 
 
 def _holds_compressed(value) -> bool:
@@ -61,9 +75,18 @@ def _holds_compressed(value) -> bool:
 
 def empty_like(tensor: SparseTensor, options):
     """A tensor of the same shape without elements; options: those of `zeros_like`."""
+    result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
+    return _with(options, result)
+
+
+def ones_like(tensor: CompressedTensor, options):
+    """Ones at the indices of a tensor; options: those of `zeros_like`."""
+    return _with(options, _compressed.like(tensor, values_of(tensor).detach().clone().fill_(1)))
+
+
+def _with(options, result):
     if options.get("memory_format") is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
-    result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
     result = result.to(dtype=options.get("dtype") or result.dtype, device=options.get("device"))
     return result.requires_grad_() if options.get("requires_grad") else result
 

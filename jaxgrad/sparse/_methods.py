@@ -657,6 +657,12 @@ class SparseMethods:
     def new(self, *arguments, device=None):
         return _types.TYPES[f"{self.dtype.scalar_type}Tensor"].make(*arguments, device=device)
 
+    @property
+    def nbytes(self):
+        raise RuntimeError(
+            "nbytes is not defined for sparse tensors: add those of indices() and values()"
+        )
+
     def stride(self, dim=None):
         return (0,) * self.ndim if dim is None else 0
 

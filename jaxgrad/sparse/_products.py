@@ -168,7 +168,10 @@ def linear(input, weight, bias=None) -> Tensor:
 
 
 def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor:
-    """`beta * self + alpha * (mat1 @ mat2)` with a sparse `mat1`."""
+    """`beta * self + alpha * (mat1 @ mat2)` with a sparse `mat1`, or of sparse matrices alone."""
+    if is_sparse(self) and is_sparse(mat1) and is_sparse(mat2):
+        product = mul(mm(mat1, mat2), alpha)
+        return product if beta == 0 else add(mul(self, beta), product)
     if is_sparse(self) or is_sparse(mat2) or not is_sparse(mat1):
         raise RuntimeError(
             "addmm_sparse_dense: expected a strided result and a strided mat2, with a sparse mat1: "

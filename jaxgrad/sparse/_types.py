@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.aval import Size
+from ..core.pytorch_tensors import type_name
 from ..frontend.legacy_types import DTYPES
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
@@ -24,6 +25,11 @@ class SparseType(type):
         if len(arguments) > 1 and isinstance(arguments[0], Tensor):
             return sparse_coo_tensor(*arguments, device=device)
         (sizes,) = arguments if len(arguments) == 1 else [arguments]
+        if not isinstance(sizes, int | list | tuple):
+            raise TypeError(
+                f"new() received an invalid combination of arguments - got "
+                f"({type_name(sizes)}), but expected sizes, or indices, values and sizes"
+            )
         if isinstance(sizes, list) or (isinstance(sizes, tuple) and sizes is not arguments):
             sizes = _size(sizes)
         size = (sizes,) if isinstance(sizes, int) else tuple(sizes) or (0,)

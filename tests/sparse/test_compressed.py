@@ -259,3 +259,92 @@ def test_errors_of_indices_tell_the_numbers():
         torch.sparse_csr_tensor([0, 1, 3], [0, 1], [1.0, 2.0], (2, 2))
     with pytest.raises(RuntimeError, match=r"col_indices < ncols.*from 0 to 5.*ncols is 2"):
         torch.sparse_csr_tensor([0, 1, 2], [0, 5], [1.0, 2.0], (2, 2))
+
+
+SMALL = ([0, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], (2, 3))
+
+# a new size, and the parts that PyTorch gives
+RESIZED = [
+    ((3, 3), [0, 2, 3, 3], [0, 2, 1], [1, 2, 3]),
+    ((1, 3), [0, 3], [0, 2, 1], [1, 2, 3]),
+    ((2, 5), [0, 2, 3], [0, 2, 1], [1, 2, 3]),
+]
+
+
+def parts_of(x):
+    return x.crow_indices().tolist(), x.col_indices().tolist(), x.values().tolist(), x.shape
+
+
+def test_resize():
+    import jaxgrad as torch
+
+    for size, begin, plain, values in RESIZED:
+        x = torch.sparse_csr_tensor(*SMALL)
+        assert x.resize_(size) is x and parts_of(x) == (begin, plain, values, size)
+    with pytest.raises(RuntimeError, match="Resizing columns of sparse CSR tensors to a smaller"):
+        x.resize_(2, 2)
+    parts = [[0, 1, 2], [0, 0, 2]], [[0, 1], [0, 1]], [[1.0, 2], [3, 4]], (2, 2, 2)
+    batch = torch.sparse_csr_tensor(*parts)
+    assert parts_of(batch.resize_(2, 2)) == ([0, 1, 2], [0, 1], [1, 2], (2, 2))
+
+
+def test_resize_as():
+    import jaxgrad as torch
+
+    x = torch.sparse_csr_tensor(*SMALL)
+    x.resize_as_sparse_(torch.ones(3, 4, dtype=torch.float64).to_sparse_csr())
+    assert x.shape == (3, 4) and x._nnz() == 12 and x.dtype is torch.float32
+    torch._validate_sparse_csr_tensor_args(x.crow_indices(), x.col_indices(), x.values(), x.shape)
+    with pytest.raises(RuntimeError, match="self and src must have the same layout"):
+        x.resize_as_sparse_(x.t())
+    with pytest.raises(RuntimeError, match="src  expected sparse compressed tensor layout"):
+        x.resize_as_sparse_(torch.ones(2, 2))
+
+
+def test_ones_copies_and_sums_of_products():
+    # the expected numbers are PyTorch's
+    import jaxgrad as torch
+
+    x = torch.sparse_csr_tensor(*SMALL)
+    ones = torch.ones_like(x, dtype=torch.float64)
+    assert parts_of(ones) == (*SMALL[:2], [1, 1, 1], (2, 3)) and ones.dtype is torch.float64
+    assert torch.empty_like(x, layout=torch.sparse_csr).shape == (2, 3) and x.nbytes == 24
+    column = torch.select_copy(x, 1, 2)
+    assert column.indices().tolist() == [[0]] and column.values().tolist() == [2]
+    total = torch.addmm(x, x, torch.eye(3).to_sparse_csr(), beta=2, alpha=3)
+    assert total.layout is torch.sparse_csr
+    assert total.to_dense().tolist() == [[5, 0, 10], [0, 15, 0]]
+    diagonals, offsets = torch.arange(1.0, 7).reshape(2, 3), torch.tensor([-1, 1])
+    rows = torch.sparse.spdiags(diagonals, offsets, (3, 4), layout=torch.sparse_csr)
+    assert parts_of(rows) == ([0, 1, 3, 4], [1, 0, 2, 1], [5, 1, 6, 2], (3, 4))
+    with pytest.raises(RuntimeError, match="Only output layouts"):
+        torch.sparse.spdiags(diagonals, offsets, (3, 4), layout=torch.sparse_bsr)
+
+
+def test_gradient_of_a_sum_of_sparse_products():
+    import jaxgrad as torch
+
+    terms = [torch.sparse_csr_tensor(*SMALL).requires_grad_() for _ in range(2)]
+    right = torch.arange(9.0).reshape(3, 3)
+    total = torch.addmm(terms[0], terms[1], right.to_sparse_csr(), beta=2, alpha=3)
+    (total.to_dense() ** 2).sum().backward()
+    dense = [t.detach().to_dense().requires_grad_() for t in terms]
+    (torch.addmm(*dense, right, beta=2, alpha=3) ** 2).sum().backward()
+    for sparse, strided in zip(terms, dense, strict=True):
+        mask = sparse.detach().to_dense() != 0
+        assert torch.allclose(sparse.grad.to_dense(), strided.grad * mask)
+
+
+def test_checks_of_parts():
+    import jaxgrad as torch
+
+    begin, plain, values = map(torch.tensor, SMALL[:3])
+    torch._validate_sparse_csr_tensor_args(begin, plain, values, (2, 3))
+    with pytest.raises(RuntimeError, match="col_indices < ncols"):
+        torch._validate_sparse_compressed_tensor_args(
+            begin, plain + 2, values, (2, 3), torch.sparse_csr
+        )
+    indices = torch.tensor([[0, 0]])
+    torch._validate_sparse_coo_tensor_args(indices, values[:2], (2,))
+    with pytest.raises(RuntimeError, match="uncoalesced COO tensor"):
+        torch._validate_sparse_coo_tensor_args(indices, values[:2], (2,), True)

@@ -348,3 +348,14 @@ def test_gradients_through_rows(torch):
     first, second = x
     loss = (torch.stack([second, first * 2]).to_dense() * factor).sum()
     return [loss.detach(), parts(torch.autograd.grad(loss, x)[0].coalesce())]
+
+
+def test_new_takes_sizes_or_parts_alone():
+    import jaxgrad as torch
+
+    x = torch.eye(2).to_sparse()
+    for wrong in (x.values(), x.values().untyped_storage(), [6]):
+        with pytest.raises(TypeError):
+            x.new(wrong)
+    with pytest.raises(RuntimeError, match="nbytes is not defined"):
+        _ = x.nbytes
