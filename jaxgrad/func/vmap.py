@@ -90,8 +90,10 @@ def vmap(
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
             return _without_data(func, name, leaves, structure, dims, size, out_dims)
-        if chunk_size is None or size <= chunk_size:
+        if chunk_size is None:
             return mapped(leaves, dims, args, kwargs)
+        if size <= chunk_size:
+            return _joined(name, [mapped(leaves, dims, args, kwargs)], out_dims)
         parts, states = _chunks(leaves, dims, size, chunk_size), generator_states(randomness)
         results = [
             mapped(part, dims, *jax.tree.unflatten(structure, part))

@@ -2,39 +2,13 @@
 
 import numpy as np
 import pytest
+from helpers.numpy_product import product_of
 
 import jaxgrad as torch
 from jaxgrad import func, tensor
 from jaxgrad.func import shared_function
 
-
-class Product(torch.autograd.Function):
-    @staticmethod
-    def forward(x, y):
-        return torch.tensor(x.detach().numpy() * y.detach().numpy())
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad):
-        x, y = ctx.saved_tensors
-        return Product.apply(grad, y), Product.apply(grad, x)
-
-    @staticmethod
-    def jvp(ctx, x_t, y_t):
-        x, y = ctx.saved_tensors
-        return Product.apply(x_t, y) + Product.apply(y_t, x)
-
-    @staticmethod
-    def vmap(info, in_dims, x, y):
-        x, y = (
-            value.unsqueeze(-1) if dim is None else value.movedim(dim, -1)
-            for value, dim in zip((x, y), in_dims, strict=True)
-        )
-        return Product.apply(x, y), -1
+Product = product_of(torch)
 
 
 class Unmapped(torch.autograd.Function):
