@@ -381,6 +381,128 @@ NUMBERS = [
     ),
 ]
 
+# the functions of the page of PyTorch's documentation about random sampling, and of generators
+NUMBERS += [
+    ("torch.tensor(torch.manual_seed(5).initial_seed())", [5], 0.83025187),
+    ("torch.tensor(torch.initial_seed())", [17], 0.43424124),
+    ("torch.tensor(torch.random.initial_seed())", [17], 0.43424124),
+    ("torch.tensor(torch.get_rng_state().sum())", [323262], 0.43424124),
+    ("torch.tensor(torch.random.get_rng_state().shape)", [5056], 0.43424124),
+    ("torch.rand(2, generator=torch.default_generator)", [0.43424124, 0.53510958], 0.83020872),
+    (
+        "torch.set_rng_state(torch.Generator().manual_seed(3).get_state()) or torch.rand(2)",
+        [0.0042635202, 0.10556936],
+        0.28584248,
+    ),
+    (
+        "torch.random.set_rng_state(torch.Generator().manual_seed(3).get_state()) or torch.rand(2)",
+        [0.0042635202, 0.10556936],
+        0.28584248,
+    ),
+    ("torch.tensor([[0.2, 0.8], [0.6, 0.4]]).bernoulli()", [0.0, 1.0, 0.0, 1.0], 0.029321074),
+    (
+        "torch.bernoulli(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), 0.3)",
+        [0.0, 0.0, 1.0, 1.0],
+        0.46827829,
+    ),
+    ("torch.tensor([0.0, 10.0, 3.0, 1.0]).multinomial(2)", [3, 2], 0.46827829),
+    ("torch.multinomial(torch.tensor([0.0, 10.0, 3.0, 1.0]), 3)", [3, 2, 1], 0.46827829),
+    (
+        "torch.multinomial(torch.tensor([0.0, 10.0, 3.0, 1.0]), 6, replacement=True)",
+        [1, 1, 1, 1, 2, 1],
+        0.20535016,
+    ),
+    (
+        "torch.normal(torch.arange(1.0, 5.0), torch.arange(1, 0, -0.25))",
+        [-0.41351318, 2.1752231, 3.0170166, 4.0874791],
+        0.46827829,
+    ),
+    (
+        "torch.normal(mean=0.5, std=torch.arange(1.0, 5.0))",
+        [-0.91351318, 0.96726149, 0.60209954, 1.8996691],
+        0.46827829,
+    ),
+    (
+        "torch.normal(torch.arange(1.0, 5.0))",
+        [-0.41351318, 2.2336307, 3.0340333, 4.3499174],
+        0.46827829,
+    ),
+    ("torch.normal(2, 3, size=(1, 4))", [-2.2405393, 2.7008922, 2.1020997, 3.0497518], 0.46827829),
+    ("torch.poisson(torch.tensor([1.0, 4.0, 20.0, 0.5]))", [1.0, 1.0, 23.0, 1.0], 0.00010573864),
+    ("torch.randint(3, 5, (4,))", [4, 4, 4, 3], 0.029321074),
+    ("torch.randint_like(torch.zeros(4), 3, 9)", [6.0, 6.0, 8.0, 7.0], 0.029321074),
+    (
+        "torch.randn_like(torch.zeros(4))",
+        [-1.4135132, 0.23363075, 0.034033183, 0.34991726],
+        0.46827829,
+    ),
+    ("torch.randperm(6)", [3, 1, 5, 4, 0, 2], 0.5493961),
+    (
+        "torch.zeros(4).bernoulli_(0.4, generator=torch.Generator().manual_seed(3))",
+        [1.0, 1.0, 0.0, 1.0],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).cauchy_(generator=torch.Generator().manual_seed(3))",
+        [-9.2966127, -0.79221404, 1.1554374, -1.6326917],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).exponential_(generator=torch.Generator().manual_seed(3))",
+        [0.034703456, 0.33790958, 1.4824307, 0.19228345],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).geometric_(0.3, generator=torch.Generator().manual_seed(3))",
+        [10.0, 4.0, 1.0, 5.0],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).log_normal_(generator=torch.Generator().manual_seed(3))",
+        [13.552244, 3.8561404, 3.2477298, 0.7965734],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).normal_(generator=torch.Generator().manual_seed(3))",
+        [0.80327606, 0.17483339, 0.088978097, -0.61371803],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).random_(generator=torch.Generator().manual_seed(3))",
+        [71389.0, 1771142.0, 4795460.0, 452012.0],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(4).uniform_(generator=torch.Generator().manual_seed(3))",
+        [0.0042635202, 0.10556936, 0.28584248, 0.02695483],
+        0.43424124,
+    ),
+    (
+        "torch.zeros(2, 2).bernoulli_(torch.tensor([[0.2, 0.8], [0.6, 0.4]]))",
+        [0.0, 1.0, 0.0, 1.0],
+        0.029321074,
+    ),
+    ("torch.zeros(4, dtype=torch.int64).random_(2, 9)", [4, 8, 2, 4], 0.029321074),
+    (
+        "torch.quasirandom.SobolEngine(3).fast_forward(4).draw(2)",
+        [0.375, 0.375, 0.625, 0.875, 0.875, 0.125],
+        0.43424124,
+    ),
+    (
+        "torch.quasirandom.SobolEngine(2).draw_base2(2)",
+        [0.0, 0.0, 0.5, 0.5, 0.75, 0.25, 0.25, 0.75],
+        0.43424124,
+    ),
+    ("torch.Generator().manual_seed(3).clone_state().get_state().sum()", [320060], 0.43424124),
+    (
+        "torch.rand(1, generator=torch.Generator().set_state("
+        "torch.Generator().manual_seed(3).get_state()))",
+        [0.0042635202],
+        0.43424124,
+    ),
+    ("torch.tensor(torch.Generator().initial_seed())", [67280421310721], 0.43424124),
+]
+
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
@@ -392,6 +514,19 @@ def test_numbers_of_pytorch(expression, numbers, following):
     result = jaxgrad.view_as_real(result) if result.is_complex() else result
     assert result.flatten().tolist() == pytest.approx(numbers, rel=3e-6, abs=2e-7)
     assert jaxgrad.rand(()).item() == pytest.approx(following, rel=1e-7)
+
+
+@pytest.mark.parametrize("space", [jaxgrad, jaxgrad.random])
+def test_a_random_seed_is_that_of_the_default_generator(space):
+    seeds = [space.seed() for _ in range(2)]
+    assert seeds[0] != seeds[1] == space.initial_seed() == jaxgrad.default_generator.initial_seed()
+
+
+def test_forked_generators_draw_nothing_outside():
+    jaxgrad.manual_seed(17)
+    with jaxgrad.random.fork_rng():
+        jaxgrad.rand(5)
+    assert jaxgrad.rand(1).item() == pytest.approx(0.43424124)
 
 
 def test_generators_of_the_cpu_have_no_offset_and_no_state_of_graphs():
