@@ -18,8 +18,8 @@ HEADER = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from builtins import slice as _slice, str as _str, type as _type
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping
-from collections.abc import Sequence, Sized, ValuesView
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, KeysView
+from collections.abc import Mapping, Sequence, Sized, ValuesView
 from contextlib import AbstractContextManager
 from enum import Enum, IntEnum
 from types import ModuleType, TracebackType
