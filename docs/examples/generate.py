@@ -1,5 +1,5 @@
 """A decoder with a key-value cache of fixed size generates tokens: each is one call of a program
-that is compiled once. `python docs/examples/generate.py --tokens 200`
+that is compiled once. `python -m jaxgrad run docs/examples/generate.py --tokens 200`
 """
 
 import argparse

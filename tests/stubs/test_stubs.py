@@ -25,8 +25,11 @@ HERE = Path(__file__).parent
 PACKAGE = Path(jaxgrad.__file__).parent
 # most of these two are functions of JAX, which has no types for what they call
 OF_JAX = ("ring_attention.py", "pipeline.py")
+OF_TORCH = ("generate.py",)  # which imports torch, and runs under both
 EXAMPLES = sorted(
-    path for path in (HERE.parents[1] / "docs" / "examples").glob("*.py") if path.name not in OF_JAX
+    path
+    for path in (HERE.parents[1] / "docs" / "examples").glob("*.py")
+    if path.name not in (*OF_JAX, *OF_TORCH)
 )
 ACCEPTED, PRECISE, REFUSED = (HERE / f"{name}.py" for name in ("accepted", "precise", "refused"))
 
