@@ -7,7 +7,9 @@ have, for code that reads them and for views, which exist only where strides all
 import itertools
 import math
 
-from .symbolic_extents import chosen
+from ..late import LateModule
+
+symbolic_extents = LateModule("jaxgrad.core.symbolic_extents")
 
 
 def contiguous(shape):
@@ -151,7 +153,9 @@ def reshaped(shape, strides, new_shape):
 
 def _is_less(covered, count) -> bool:
     """Whether a run goes on; it does where it depends on a symbolic extent, which may be large."""
-    return chosen(lambda: covered < count, otherwise=True)
+    if isinstance(covered, int) and isinstance(count, int):
+        return covered < count
+    return symbolic_extents.chosen(lambda: covered < count, otherwise=True)
 
 
 def _runs(shape, strides):
