@@ -72,7 +72,7 @@ def _check_sizes(shape, output_size, count):
         raise RuntimeError(
             f"It is expected input_size equals to {count + 2}, but got size {len(shape)}"
         )
-    if min(*shape[2:], *output_size) <= 0:
+    if any(extent <= 0 for extent in (*shape[2:], *output_size)):
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(shape[2:])} "
             f"and output {list(output_size)}"

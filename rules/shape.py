@@ -9,6 +9,7 @@ from jax import lax
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core import strides as layouts
 from jaxgrad.core.primitive import op
+from jaxgrad.core.symbolic_extents import is_one
 
 
 def wrap_dim(dim, ndim):
@@ -126,7 +127,7 @@ def squeeze(self, dim=None):
         if dim is None
         else wrap_dims(dim if isinstance(dim, tuple) else (dim,), self.ndim)
     )
-    return lax.squeeze(self, [dim for dim in dims if self.shape[dim : dim + 1] == (1,)])
+    return lax.squeeze(self, [dim for dim in dims if any(map(is_one, self.shape[dim : dim + 1]))])
 
 
 def unsqueeze(self, dim):

@@ -13,6 +13,7 @@ from jaxgrad.rules import shape as shapes
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
+from jaxgrad.core.symbolic_extents import chosen
 
 # sorting
 
@@ -122,7 +123,7 @@ def _at_rank(name, self, dim, keepdim, rank):
     """The value and the index at a rank: a number, or an array with extent 1 along `dim`."""
     if not self.ndim:
         return self, jnp.zeros((), _index_dtype())
-    if self.shape[dim] >= LONG:
+    if chosen(lambda: self.shape[dim] >= LONG):
         return _at_place(self, dim, keepdim, _place_at_rank(self, dim, rank))
     places = _sorted(name, self, dim)[1]
     if isinstance(rank, int):

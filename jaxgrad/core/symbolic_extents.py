@@ -10,10 +10,7 @@ import contextlib
 import contextvars
 
 import jax
-
-from ..late import LateModule
-
-export = LateModule("jax.export")
+from jax import export
 
 # whether the open trace is that of a program that is exported, which serves all extents
 _exporting = contextvars.ContextVar("jaxgrad.exporting", default=False)
@@ -37,6 +34,15 @@ def exporting():
 def is_open(shape) -> bool:
     """Whether a shape is that of many programs: in one that is exported, with a symbolic extent."""
     return _exporting.get() and any(map(is_symbolic, shape))
+
+
+def is_one(extent) -> bool:
+    """Whether an extent is 1, on which the shape of a result depends. Raises JAX's error for one
+    that varies and may be 1 in a program that is exported.
+    """
+    if _exporting.get() and is_symbolic(extent):
+        return not extent >= 2
+    return extent == 1
 
 
 def chosen(test, otherwise: bool = False) -> bool:

@@ -12,6 +12,7 @@ from . import dtypes, result_strides
 from . import strides as layouts
 from .aval import Aval, strides_of, with_dual, with_strides
 from .program import sum_to_shape
+from .symbolic_extents import is_open
 
 NOT_IN_PLACE = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans "
@@ -52,7 +53,11 @@ def arranged(call, outputs) -> tuple[Aval, ...]:
 @functools.lru_cache(maxsize=4096)
 def overlaps(shown: Aval) -> bool:
     """Whether two indices of a tensor may share an element, by its strides."""
-    return shown.strides is not None and layouts.overlaps(shown.shape, shown.strides)
+    if shown.strides is None:
+        return False
+    if is_open(shown.shape):
+        return 0 in shown.strides
+    return layouts.overlaps(shown.shape, shown.strides)
 
 
 def is_view(call) -> bool:

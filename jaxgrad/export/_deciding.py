@@ -211,7 +211,7 @@ def _refusal(shapes, error) -> Exception:
         )
     named = _named(shapes, message)
     is_size = isinstance(error, Decided | jax.errors.InconclusiveDimensionOperation)
-    if not (is_size or "_DimExpr" in message):
+    if not (is_size or "_DimExpr" in message or message.startswith("Symbolic dimension")):
         return error
     comparison = inconclusive(error)
     what = message if isinstance(error, Decided) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..core import dtypes, promotion
+from ..core.symbolic_extents import chosen
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
@@ -38,7 +39,7 @@ def cdist(
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     mode = _MODES[compute_mode]
     rows = max((x.shape[-2] for x in (x1, x2) if x.ndim >= 2), default=0)
-    if p == 2 and (mode == 1 or (mode is None and rows > _MANY)):
+    if p == 2 and (mode == 1 or (mode is None and chosen(lambda: rows > _MANY))):
         return ops._euclidean_dist(x1, x2)
     return ops._cdist_forward(x1, x2, p, mode)
 

@@ -98,6 +98,17 @@ def test_sizes_as_numbers_and_results():
     assert last.item() == 25
 
 
+def test_a_size_that_may_be_one():
+    # torch 2.13 gives a result without dimensions for 1; a program has one number of dimensions
+    program = program_of(lambda x: x.squeeze(0) * 2, torch.ones(4), shapes={0: Dim("n")})
+    assert str(program.range_constraints) == "{'n': VR[2, int_oo]}"
+    with pytest.raises(AssertionError, match=r"size\(\)\[0\] >= 2, and it is 1"):
+        program.module()(torch.ones(1))
+    with pytest.raises(RuntimeError, match="whether n >= 2"):
+        size = {0: Dim("n", max=8)}
+        program_of(lambda x: x.squeeze(0) if x.shape[0] < 9 else x, torch.ones(1), shapes=size)
+
+
 def test_shapes_that_do_not_fit():
     model, x = nn.Linear(2, 1), torch.ones(3, 2)
     for shapes, message in (
