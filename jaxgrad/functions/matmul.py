@@ -271,7 +271,7 @@ def _scaled_mm(
 WHOLE, ROWS = 0, 1
 
 
-@api_boundary
+@takes_out
 def _scaled_mm_v2(
     input: Tensor,
     mat2: Tensor,
