@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from typing import NamedTuple
 
 from ..nn.module import Module
@@ -67,20 +68,25 @@ def holder_of(module: Module, slot: Slot, path: str) -> tuple[dict, str]:
     return holders.get(slot.kind, vars(inner)), name
 
 
-def members_of(module: Module) -> list[tuple[dict, dict]]:
-    """The dicts of all attributes of a module and its submodules, with their contents."""
+def members_of(module: Module) -> list[tuple]:
+    """The attributes of a module and its submodules, and the dicts and lists among them, with
+    copies of their contents.
+    """
     holders = [
         holder
         for inner in module.modules()
-        for holder in (vars(inner), *[v for v in vars(inner).values() if isinstance(v, dict)])
+        for holder in (vars(inner), *[v for v in vars(inner).values() if type(v) in _CONTAINERS])
     ]
-    return [(holder, dict(holder)) for holder in holders]
+    return [(holder, holder.copy()) for holder in holders]
+
+
+_CONTAINERS = (dict, OrderedDict, list)
 
 
 def _restore(members):
     for holder, content in members:
         holder.clear()
-        holder.update(content)
+        (holder.extend if isinstance(holder, list) else holder.update)(content)
 
 
 @contextlib.contextmanager
@@ -108,8 +114,19 @@ def installed(module: Module, members, tensors: dict[Slot, Tensor]):
         yield tensor_of
         for inner, known in zip(modules, during, strict=True):
             _refuse_assigned(inner, known)
+        for holder, content in before:
+            _refuse_appended(holder, content)
     finally:
         _restore(before)
+
+
+def _refuse_appended(holder, content):
+    """Raise UserError for a list that a trace has made longer by a tensor."""
+    if isinstance(holder, list) and any(isinstance(e, Tensor) for e in holder[len(content) :]):
+        raise UserError(
+            "A tensor was appended to a list of the module during export, which no program does: "
+            "return it, or write to a buffer"
+        )
 
 
 def _refuse_assigned(module, known):

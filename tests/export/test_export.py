@@ -139,16 +139,18 @@ def test_an_argument_that_is_written_to():
     [
         (lambda self, x: x if x.sum() > 0 else -x, "bool\\(\\) needs the numbers of a tensor"),
         (lambda self, x: setattr(self, "kept", x * 2), "attribute self.kept of Module was"),
+        (lambda self, x: self.list.append(x * 2), "appended to a list of the module"),
         (lambda self, x: object(), "one of the outputs with type"),
         (lambda self, x: x + torch.randn(2), "random numbers drawn"),
     ],
 )
 def test_what_no_program_does(forward, message):
     model = type("Module", (nn.Module,), {"forward": forward})()
+    model.list = []
     before = dict(vars(model))
     with pytest.raises(RuntimeError, match=message):
         export(model, (torch.ones(2),))
-    assert vars(model) == before
+    assert vars(model) == before and model.list == []
     with pytest.raises(RuntimeError, match="Unsupported input type"):
         export(nn.Identity(), (object(),))
 
