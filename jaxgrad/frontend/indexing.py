@@ -20,12 +20,14 @@ from ..core import dtypes, promotion
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.symbolic_extents import is_symbolic, slice_of
 from ..core.tracebacks import hide_frames, users_stacklevel
+from ..late import LateModule
 from ..tape import dual, interception
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
-from ..tape.warn_once import warn_once
 from .array_creation import along, from_host
+
+warnings_once = LateModule("jaxgrad.tape.warn_once")
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 MASK_DTYPES = (dtypes.bool, dtypes.uint8)
@@ -463,7 +465,7 @@ def _transposed(tensor, name, supported):
             f"tensor.{name} is only supported on matrices{batches}. Got {tensor.ndim}-D tensor."
         )
     if not tensor.ndim:
-        warn_once(NO_DIMENSIONS.format(name))
+        warnings_once.warn_once(NO_DIMENSIONS.format(name))
     return tensor.transpose(-2, -1) if tensor.ndim else tensor
 
 
@@ -494,7 +496,7 @@ class IndexingMethods:
         """
         if self.ndim != 2:
             form = NO_MATRIX.format(self.ndim) if self.ndim else NO_DIMENSIONS.format("T")
-            warn_once(form)
+            warnings_once.warn_once(form)
         return self.permute(tuple(range(self.ndim))[::-1])
 
     @property
