@@ -17,6 +17,8 @@ CASES = {
     "F.adaptive_avg_pool3d(volumes, 1)": (2, 1, 2, 2, 2),
     "F.max_pool2d(images, 2, return_indices=True)[1]": (12, 1, 6, 3),
     "F.batch_norm(images, None, None, training=True)": (60, 1, 15, 3),
+    "F.batch_norm(torch.empty_strided((1, 4, 3, 1), (12, 1, 4, 12)), fours, fours)": (12, 1, 4, 4),
+    "F.batch_norm(torch.empty_strided((1, 4, 3, 1), (12, 3, 1, 7)), fours, fours)": (12, 3, 1, 1),
     "F.group_norm(images, 3)": (60, 1, 15, 3),
     "F.instance_norm(images)": (60, 20, 5, 1),
     "F.layer_norm(images, (5,))": (60, 20, 5, 1),
@@ -107,7 +109,7 @@ def operands():
     rows = torch.arange(120.0).reshape(2, 3, 4, 5)
     images = rows.contiguous(memory_format=torch.channels_last)
     volumes = torch.ones(2, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last_3d)
-    kernels = torch.ones(4, 3, 2, 2)
+    kernels, fours = torch.ones(4, 3, 2, 2), torch.ones(4)
     matrices = torch.eye(3) + torch.ones(2, 3, 3)
     return {**locals(), "torch": torch, "F": F}
 
