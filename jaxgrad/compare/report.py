@@ -63,7 +63,7 @@ def details(difference, first, second) -> list[str]:
         lines = [f"  first seen at {place}: {lines[0].strip()}"]
         lines = [source_text(source, first, second) for source in difference.sources] + lines
     if difference.users:
-        names = [f"{user.name} at {place_of(user.place, False)}" for user in difference.users]
+        names = [f"{called(user)} at {place_of(user.place, False)}" for user in difference.users]
         lines.append(f"  look at the derivative of {', '.join(names[:MOST_USERS])}")
     lines += amounts(difference, first, second)
     if pair.first.fields.get("workers"):
@@ -75,6 +75,12 @@ def source_text(source, first, second) -> str:
     library = TITLES[(first if source.first else second).library]
     record = source.either
     return f"  only {library} calls {record.name} at {place_of(record.place, False)}"
+
+
+def called(record) -> str:
+    """The name of a call, and of a module its path."""
+    path = record.fields.get("path")
+    return f"{record.name} ({path})" if path else record.name
 
 
 def described(difference) -> str:

@@ -63,8 +63,10 @@ def test_a_fault_is_seen_at_its_line(fault, faulty):
     assert line in compared_runs.lines_of(fault)
 
 
-def judged(script):
-    single, double = (Comparison(*runs(script, double=double)) for double in (False, True))
+def judged(script, **options):
+    single, double = (
+        Comparison(*runs(script, double=double, **options)) for double in (False, True)
+    )
     return single, conditioning.judge(single, double)
 
 
@@ -82,3 +84,10 @@ def test_an_ill_conditioned_script_differs_by_rounding():
     assert verdict.verdict == conditioning.ROUNDING
     assert verdict.between < 1e-11
     assert all(1e-5 < gap < 1e-2 for gap in verdict.gradients)
+
+
+def test_gradients_of_densenet_differ_by_rounding():
+    script = Path(__file__).parent / "conditioning" / "densenet.py"
+    _, verdict = judged(script, modules=True)
+    assert verdict.verdict == conditioning.ROUNDING and verdict.between < 1e-8
+    assert min(verdict.gradients) > 1e-3
