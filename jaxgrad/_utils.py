@@ -122,7 +122,9 @@ def _rebuild_tensor(storage: StorageBase, storage_offset: int, size, stride) -> 
     tensor([1., 3.])
     """
     row = memory.row_of(storage)
-    return row.as_strided(tuple(size), tuple(stride), storage_offset).detach()
+    # of a slice of a storage the row begins further on
+    offset = row.storage_offset() + storage_offset
+    return row.as_strided(tuple(size), tuple(stride), offset).detach()
 
 
 def _rebuild_tensor_v2(

@@ -18,6 +18,7 @@ from ..core.device import device
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..frontend.storages import TYPES as STORAGES
 from ..frontend.storages import UntypedStorage
+from ..late import LateModule
 from ..names.missing import missing_in
 from . import _options
 from ._encoder import MAGIC, SIZES, VERSION, encode_archive, encode_stream
@@ -46,6 +47,8 @@ from ._tensor_files import encode_tensors, load_tensors
 from ._torch_files import Archive, Stream
 from ._zip_files import _open_zipfile_reader as _open_zipfile_reader
 from ._zip_files import _open_zipfile_writer as _open_zipfile_writer
+
+tar_files = LateModule("jaxgrad.serialization._tar_files")
 
 # what PyTorch's files begin with, and the sizes and words that they use
 MAGIC_NUMBER, PROTOCOL_VERSION = MAGIC, VERSION
@@ -186,16 +189,25 @@ def load(
         # first, since the length of a header may begin with any byte
         if begin[8:9] == b"{":
             return load_tensors(source, map_location)
-        files = functools.partial(_kind_of(source, begin), source, map_location, encoding)
+        kind = _kind_of(source, begin, weights_only)
+        files = functools.partial(kind, source, map_location, encoding)
         return _load(files, weights_only, pickle_module)
 
 
-def _kind_of(source, begin):
+def _kind_of(source, begin, weights_only: bool = True):
     """The class that reads a file of PyTorch, by the first bytes of the file."""
     if begin.startswith(b"PK\3\4"):
         return Archive
     if begin.startswith(b"\x80"):
         return Stream
+    if begin[257:262] == b"ustar" and weights_only:
+        raise source.refuse(
+            "Cannot use ``weights_only=True`` with files saved in the legacy .tar format, which "
+            "PyTorch wrote before 0.1.10: load it with weights_only=False if you trust it, and "
+            "save it again"
+        )
+    if begin[257:262] == b"ustar":
+        return tar_files.Tar
     raise _unknown(source, begin)
 
 
@@ -333,11 +345,6 @@ def _all_of(file):
 def _unknown(source, begin) -> RefusedFile:
     if not begin:
         return EmptyFile(f"{source.name}: the file is empty")
-    if begin[257:262] == b"ustar":
-        return source.refuse(
-            "Cannot use ``weights_only=True`` with files saved in the legacy .tar format, which "
-            "PyTorch wrote before 0.1.10: load it and save it again with PyTorch"
-        )
     return source.refuse(
         f"it is no file of torch.save and no safetensors file: it begins with {shown(begin[:16])}"
     )

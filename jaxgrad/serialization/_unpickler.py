@@ -121,9 +121,15 @@ def _machine(files, record, what: str):
 
 def unpickle(files, record, what: str, pickle_module=None):
     """The object that the instructions at a place of a file make, by their names."""
+    return unpickled(files, record, what, pickle_module)[0]
+
+
+def unpickled(files, record, what: str, pickle_module=None):
+    """The object of `unpickle`, and where its instructions end."""
     base = getattr(pickle_module, "Unpickler", Unpickler)
     kind = Unpickler if issubclass(Unpickler, base) else type("Unpickler", (Reading, base), {})
-    return kind(_machine(files, record, what)).load()
+    unpickler = kind(_machine(files, record, what))
+    return unpickler.load(), record.offset + unpickler.code.tell()
 
 
 def rehearse(files, record, what: str, note) -> int:
