@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import checks
-from oracle.seed import SEED
+from oracle.seed import SEED, drawn
 
 import jaxgrad
 
@@ -139,3 +139,26 @@ def test_strides_of_results(expression):
         expected, strides = map(counting_strides, results)
         assert strides == expected, f"SEED={SEED}\n{operands}"
         checks.count("strides of results")
+
+
+def strides_of_grads(module, expression, scope):
+    """Of the `.grad` that two backward passes fill, for each operand that has one."""
+    leaves = [t for t in scope.values() if t.is_floating_point()]
+    for leaf in leaves:
+        leaf.requires_grad_()
+    for _ in range(2):
+        result = eval(expression, {"torch": module, "F": module.nn.functional} | scope)
+        if result.requires_grad:
+            result.abs().sum().backward()
+    return [leaf.grad is not None and counting_strides(leaf.grad) for leaf in leaves]
+
+
+@pytest.mark.parametrize("expression", drawn(EXPRESSIONS, 4))
+def test_strides_of_grads(expression):
+    pairs = operands_of(np.random.default_rng(SEED))
+    expected, strides = (
+        strides_of_grads(module, expression, {name: both[i] for name, both in pairs.items()})
+        for i, module in enumerate((torch, jaxgrad))
+    )
+    assert strides == expected, f"SEED={SEED}"
+    checks.count("strides of gradients")

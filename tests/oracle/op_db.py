@@ -1,4 +1,7 @@
-"""PyTorch's table of operators for jaxgrad: its functions and its sample inputs, converted."""
+"""PyTorch's table of operators for jaxgrad: its functions and its sample inputs, converted.
+
+No entry is kept in this module: a trace would walk through all of PyTorch's tests.
+"""
 
 import functools
 import types
@@ -41,6 +44,11 @@ def _names():
 
 
 NAMES = _names()
+
+
+def operators():
+    """The entries, without those for GPUs."""
+    return [entry for entry in table.op_db if "jiterator" not in entry.name]
 
 
 def at(path):
@@ -129,6 +137,11 @@ def _function_or_itself(value):
         return value
 
 
+def pair(function):
+    """A function, or None, by the library that it is for."""
+    return {torch: function, jaxgrad: function and _function_or_itself(function)}
+
+
 def tensor(value):
     """A tensor of jaxgrad with the numbers, dtype and strides of a strided one of PyTorch."""
     if value.layout != torch.strided or value.device.type != "cpu":
@@ -184,6 +197,3 @@ def tensors(value, kind):
     items = value.values() if isinstance(value, dict) else value
     is_list = isinstance(value, list | tuple | dict)
     return [leaf for item in items for leaf in tensors(item, kind)] if is_list else []
-
-
-OPERATORS = [entry for entry in table.op_db if "jiterator" not in entry.name]  # these are of GPUs
