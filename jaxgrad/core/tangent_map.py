@@ -56,6 +56,11 @@ def alike(arrays) -> list:
     ]
 
 
+def _arrays(values) -> tuple:
+    """Values as arrays: JAX gives literals of a jaxpr in a class without methods such as `at`."""
+    return tuple(map(jnp.asarray, values))
+
+
 def _forward(*arrays, map, saved):
     return tuple(map.forward(arrays[:saved], arrays[saved:]))
 
@@ -63,7 +68,7 @@ def _forward(*arrays, map, saved):
 @tangent_map_p.def_impl
 def _impl(*arrays, map, saved):
     # a map of one call would be compiled at each call
-    run = _compiled(map) if map.is_reused else map.forward
+    run, arrays = _compiled(map) if map.is_reused else map.forward, _arrays(arrays)
     return tuple(run(arrays[:saved], arrays[saved:]))
 
 
@@ -107,6 +112,8 @@ def _jvp(primals, tangents, *, map, saved):
 
 
 def _jvp_of_saved(map, constants, linear, tangents, moving):
+    constants, linear = _arrays(constants), _arrays(linear)
+
     def forward(*values):
         replaced = list(constants)
         for position, value in zip(moving, values, strict=True):
@@ -124,7 +131,7 @@ def _transpose(cotangents, *arrays, map, saved):
         None if map.takes_none and isinstance(c, ad.Zero) else ad.instantiate_zeros(c)
         for c in cotangents
     ]
-    results = map.transpose(arrays[:saved], cotangents)
+    results = map.transpose(_arrays(arrays[:saved]), cotangents)
     # JAX asks for cotangents of the linear inputs only, and not of those that are constants here
     undefined = [ad.is_undefined_primal(array) for array in arrays[saved:]]
     return [None] * saved + [
@@ -182,7 +189,8 @@ def _batch(arrays, dims, *, map, saved):
     size = next(
         array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None
     )
-    arrays = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)]
+    pairs = zip(_arrays(arrays), dims, strict=True)
+    arrays = [array if dim is None else jnp.moveaxis(array, dim, 0) for array, dim in pairs]
     if map.is_plain and None in dims[saved:]:
         # of an operator that reads a shared table, JAX adds up the gradient in one array, where the
         # reverse formula makes an array for each example

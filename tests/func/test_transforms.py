@@ -437,6 +437,18 @@ def test_strides_of_examples():
     assert ones.stride() == (0, 1, 4)  # the examples share it
 
 
+def test_tangents_that_are_constants_of_an_example():
+    def slope(x, place):
+        def added(x):
+            return torch.scatter_add(x, 0, place, torch.tensor(5.0))
+
+        return func.jvp(added, (x,), (torch.tensor(3.0),))
+
+    batch = torch.tensor([1.0, 2.0]), torch.tensor([0, 0])
+    for mapped in (func.vmap(slope), torch.compile(func.vmap(slope))):
+        assert [result.tolist() for result in mapped(*batch)] == [[6, 7], [3, 3]]
+
+
 def test_jvp_where_forward_mode_is_switched_off():
     x = torch.tensor([1.0, 2.0])
     with forward_ad._set_fwd_grad_enabled(False):
