@@ -59,9 +59,9 @@ def run_under(library: str, python: str | None, settings: dict, shows_output: bo
         log = os.path.join(folder, "log")
         result = record(library, python, {**settings, "log": log}, shows_output)
         run = read_log(library, log)
-    run.said = (result.stderr or "").strip().rpartition("\n")[-1]
+    run.message = (result.stderr or "").strip().rpartition("\n")[-1]
     if not run.end:  # neither the script's end nor an error of Python
-        text = run.said or f"the process ended with status {result.returncode}"
+        text = run.message or f"the process ended with status {result.returncode}"
         run.end = {"error": {"type": "", "text": text, "place": last_place(run)}, "status": 1}
     return run
 

@@ -156,8 +156,10 @@ def silence_lines(runs) -> list[str]:
     """What is said where no operator ran."""
     lines = ["nothing was compared: no operator of the library ran"]
     for run in runs:
-        said = f": {run.said}" if run.said else ""
-        lines.append(f"  under {TITLES[run.library]} it exits with {run.end.get('status')}{said}")
+        message = f": {run.message}" if run.message else ""
+        lines.append(
+            f"  under {TITLES[run.library]} it exits with {run.end.get('status')}{message}"
+        )
     return lines
 
 

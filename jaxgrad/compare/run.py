@@ -41,7 +41,7 @@ class Run:
 
     library: its name. records: those that are compared. gradients: of results, as records whose
     field `of` is the number of the result's record. summaries: by hash. losses: by training step.
-    start, end: the first and last records of the log. ticks: the times. said: the last line that
+    start, end: the first and last records of the log. ticks: the times. message: the last line that
     the script wrote to the standard error.
     """
 
@@ -55,7 +55,7 @@ class Run:
     start: dict = field(default_factory=dict)
     end: dict = field(default_factory=dict)
     loaded: str | None = None
-    said: str = ""
+    message: str = ""
 
     def curve(self) -> list[float]:
         """The losses: of backward passes, or else the numbers that compiled functions returned."""

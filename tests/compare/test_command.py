@@ -112,7 +112,7 @@ def test_a_script_that_exits_before_any_operator(processes, script, capsys):
         log = Script(library)
         log.write("end", error=None, status=2)
         runs[library] = log.run()
-        runs[library].said = f"no --epochs for {library}"
+        runs[library].message = f"no --epochs for {library}"
     processes(**runs)
     status, text = compare(capsys, script)
     assert status == 1
