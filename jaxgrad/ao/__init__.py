@@ -1,8 +1,8 @@
-"""torch.ao: of PyTorch's tools for smaller models, the observers of `torch.ao.quantization`."""
+"""torch.ao: PyTorch's tools for smaller models, `torch.ao.quantization` and its layers."""
 
 from ..names.not_provided import names_of
-from . import quantization
+from . import nn, quantization
 
-__all__ = ["quantization"]
+__all__ = ["nn", "quantization"]
 
 __getattr__, __dir__ = names_of(__name__)

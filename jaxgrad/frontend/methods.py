@@ -28,7 +28,6 @@ from . import (
     indexing,
     legacy_methods,
     memory_methods,
-    numpy_operand,
     reflected_methods,
     subclassing,
     tensor_data,
@@ -97,7 +96,7 @@ def operator_method(name: str, operator: str, is_protocol: bool = False) -> Lazy
 
     def make():
         function = getattr(ops, operator)
-        beside_array = numpy_operand.beside_array(name, function) if is_protocol else None
+        beside_array = reflected_methods.beside_array(name, function) if is_protocol else None
         return documentation.as_method(function, public, is_protocol, beside_array)
 
     return LazyMethod(name, make)

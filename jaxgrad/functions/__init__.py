@@ -72,7 +72,8 @@ FUNCTIONS = {
     ),
     "quantization": (
         "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
-        "_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor dequantize "
+        "_empty_affine_quantized _make_per_channel_quantized_tensor "
+        "_make_per_tensor_quantized_tensor dequantize "
         "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
         "q_zero_point quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic"
     ),
@@ -196,6 +197,7 @@ def install():
         )
         source = (find,) if is_here else (getattr, Tensor)
         ops.compose(name, functools.partial(*source, name))
+    ops.compose("quantized", lambda: importlib.import_module(f"{__name__}.quantized_kernels"))
     for name in SPARSE_METHODS.split():
         setattr(Tensor, name, LazyMethod(name, functools.partial(_of_sparse, "_methods", name)))
     for name in SPARSE_OPERATORS.split():

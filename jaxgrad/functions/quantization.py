@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import operator
 
-import numpy as np
-
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, named_dtypes
@@ -85,7 +83,8 @@ class QuantizedTensor(Tensor):
     clone, contiguous, cpu, flatten, reshape, __getitem__ = map(
         _moving, ("clone", "contiguous", "cpu", "flatten", "reshape", "__getitem__")
     )
-    detach = _moving("detach")
+    detach, repeat, index_select = map(_moving, ("detach", "repeat", "index_select"))
+    flip, roll = map(_moving, ("flip", "roll"))
     # integers are in the order of the numbers
     max, min, sort, topk = map(_moving, ("max", "min", "sort", "topk"))
     size, dim, numel, stride = map(_of_integers, ("size", "dim", "numel", "stride"))
@@ -147,11 +146,6 @@ class QuantizedTensor(Tensor):
             raise RuntimeError("Expected quantizer->qscheme() == kPerChannelAffine to be true")
         return value
 
-    def relu(self):
-        with torch_function.DisableTorchFunctionSubclass():
-            integers = ops.clamp(self, self._zero_point)
-        return _like(integers, self)
-
     def equal(self, other) -> bool:
         return self.qscheme() is other.qscheme() and self.dequantize().equal(other.dequantize())
 
@@ -160,6 +154,24 @@ class QuantizedTensor(Tensor):
         source = src if isinstance(src, QuantizedTensor) else _again(self, src)
         with torch_function.DisableTorchFunctionSubclass():
             ops.copy_(self, source)
+        return self
+
+    def fill_(self, value):
+        return self.copy_(full(self.shape, float(value)))
+
+    def __setitem__(self, index, value):
+        self[index].copy_(value if isinstance(value, Tensor) else full((), float(value)))
+
+    def item(self) -> float:
+        return self.dequantize().item()
+
+    def tolist(self):
+        return self.dequantize().tolist()
+
+    def to(self, *args, **kwargs):
+        target = [*args, *kwargs.values()]
+        if any(isinstance(value, dtypes.dtype) and value is not self._dtype for value in target):
+            raise RuntimeError("empty_quantized not supported: take x.dequantize().to(dtype)")
         return self
 
     def numpy(self, *, force=False):
@@ -234,8 +246,13 @@ def _rounded(input, scale, zero_point, dtype):
     limits = dtypes.iinfo(_integers(dtype))
     steps = (input.detach() * (1 / scale) + zero_point).round()
     # as in PyTorch, no number is the greatest one
-    bounded = steps.nan_to_num(limits.max, limits.max, limits.min).double()
-    return bounded.clamp(limits.min, limits.max).to(_integers(dtype))
+    return _bounded(steps.nan_to_num(limits.max, limits.max, limits.min), dtype)
+
+
+def _bounded(steps, dtype):
+    """Whole numbers as the integers of a dtype."""
+    limits = dtypes.iinfo(INTEGERS[dtype])
+    return steps.double().clamp(limits.min, limits.max).to(INTEGERS[dtype])
 
 
 @api_boundary
@@ -295,16 +312,35 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range=False):
     >>> jaxgrad.quantize_per_tensor_dynamic(jaxgrad.tensor([0.0, 127.5]), jaxgrad.quint8).q_scale()
     0.5
     """
-    least, greatest = (min(0.0, input.min().item()), max(0.0, input.max().item()))
     limits = dtypes.iinfo(_integers(dtype))
     low, high = (limits.min // 2, limits.max // 2) if reduce_range else (limits.min, limits.max)
+    parameters = chosen_parameters(*ops.aminmax(input.detach()), low, high)
+    return quantize_per_tensor(input, *parameters, dtype)
+
+
+def chosen_parameters(least, greatest, low, high, symmetric=False):
+    """The scales and the zero points for ranges of numbers, float64 tensors.
+
+    least, greatest: the bounds of the ranges; low, high: the integers that stand for them.
+    symmetric: whether ranges with numbers on both sides of 0 are those of as many integers on each.
+    """
+    least, greatest = least.double().clamp(max=0.0), greatest.double().clamp(min=0.0)
     scale = (greatest - least) / (high - low)
-    scale = 0.1 if not scale or np.isinf(1 / scale) else scale
-    from_low, from_high = low - least / scale, high - greatest / scale
-    errors = abs(low) - abs(least / scale), abs(high) - abs(greatest / scale)
-    start = from_low if errors[0] < errors[1] else from_high
-    zero_point = int(np.clip(np.rint(start), low, high))
-    return quantize_per_tensor(input, scale, zero_point, dtype)
+    is_symmetric = (least < 0) & (greatest > 0) & symmetric
+    if symmetric:
+        half = (high - low) // 2
+        scale = ops.where(is_symmetric, ops.maximum(-least / (half + 1), greatest / half), scale)
+    has_none = (scale.float() == 0) | (1 / scale.float()).isinf()
+    scale = ops.where(has_none, 0.1, scale)
+    below, above = least / scale, greatest / scale
+    is_from_low = abs(low) - below.abs() < abs(high) - above.abs()
+    start = ops.where(is_from_low, low - below, high - above).clamp(low, high).round()
+    start = ops.where(is_symmetric, float(round((low + high) / 2)), start)
+    return scale.clamp(min=_LEAST_SCALE), start
+
+
+# PyTorch's, a number of float32, for kernels that round scales to half precision
+_LEAST_SCALE = 6.0999998822808266e-05
 
 
 @api_boundary
@@ -318,6 +354,11 @@ def dequantize(input):
     if isinstance(input, tuple | list):
         return tuple(dequantize(part) for part in input)
     return input.dequantize() if isinstance(input, QuantizedTensor) else input.to(dtypes.float32)
+
+
+def _empty_affine_quantized(size, *, scale=1.0, zero_point=0, dtype, **options):
+    """A quantized tensor of this shape; its numbers are 0."""
+    return quantize_per_tensor(full(tuple(size), 0.0), scale, zero_point, dtype)
 
 
 def _make_per_tensor_quantized_tensor(input, scale, zero_point):
@@ -350,9 +391,12 @@ def _call(function, args, kwargs):
     if isinstance(args[0], tuple | list):
         return _joined(function, *args, **kwargs)
     method = vars(QuantizedTensor).get(name)
-    if method is None:
+    if method is not None:
+        return method(*args, **kwargs)
+    compute = getattr(_OfNumbers, name.removesuffix("_"), None)
+    if compute is None:
         raise _missing(name)
-    return method(*args, **kwargs)
+    return _computed(compute, function, *args, **kwargs)
 
 
 def _missing(name):
@@ -360,6 +404,49 @@ def _missing(name):
         f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend: call it on "
         "tensor.dequantize(), and quantize the result"
     )
+
+
+def _of_integers(function, tensor, *args, **kwargs):
+    """Of functions that multiply their result by a factor if their input is multiplied by one, and
+    of those that move elements.
+    """
+    steps = function(tensor.int_repr().double() - tensor._zero_point, *args, **kwargs)
+    return _like(_bounded((steps + tensor._zero_point).round(), tensor._dtype), tensor)
+
+
+def _of_same_scale(function, tensor, *args, **kwargs):
+    return _again(tensor, function(tensor.dequantize(), *args, **kwargs))
+
+
+def _in_range(width, start):
+    """Of functions that have a range: its width, and the place of 0 in it, of 256."""
+
+    def compute(function, tensor, *args, **kwargs):
+        limits = dtypes.iinfo(INTEGERS[tensor._dtype])
+        count = limits.max - limits.min + 1
+        zero_point = limits.min + start * count // 256
+        result = function(tensor.dequantize(), *args, **kwargs)
+        return quantize_per_tensor(result, width / count, zero_point, tensor._dtype)
+
+    return staticmethod(compute)
+
+
+class _OfNumbers:
+    """How functions of numbers are computed of a quantized tensor, as by PyTorch's kernels."""
+
+    relu = avg_pool2d = avg_pool3d = adaptive_avg_pool2d = adaptive_avg_pool3d = _of_integers
+    max_pool1d = max_pool2d = max_pool3d = _of_integers
+    pixel_shuffle = pixel_unshuffle = channel_shuffle = _of_integers
+    relu6 = hardtanh = clamp = leaky_relu = elu = threshold = mean = interpolate = _of_same_scale
+    pad = dropout = masked_fill = _of_same_scale
+    sigmoid = hardsigmoid = _in_range(1, 0)
+    tanh = _in_range(2, 128)
+
+
+def _computed(compute, function, *args, inplace=False, **kwargs):
+    result = compute(function, *args, **kwargs)
+    writes = inplace or function.__name__.endswith("_")
+    return args[0].copy_(result) if writes else result
 
 
 def _number(value):

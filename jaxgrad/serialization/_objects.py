@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..core import device as devices
-from ..core import dtypes
+from ..core import dtypes, named_dtypes
 from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32
@@ -106,7 +106,7 @@ def set_attributes(machine, target, state):
 
 
 def _torch_dtype(name):
-    value = complex32 if name == "complex32" else getattr(dtypes, name, None)
+    value = getattr(dtypes, name, None) or getattr(named_dtypes, name, None)
     return value if isinstance(value, dtypes.dtype) and value.name == name else None
 
 

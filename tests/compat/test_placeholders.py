@@ -22,7 +22,7 @@ from jaxgrad.names.not_provided import NotProvidedModule, is_placeholder, listed
 T = typing.TypeVar("T")
 
 # what imports take constants, and decorators, that are not provided from
-VALUES = "torch.ao.quantization.qconfig import"
+VALUES = "torch.ao.quantization.backend_config.native import"
 DECORATORS = "torch.ao.quantization.fx.pattern_utils import"
 
 # the modules and names that other packages stop at when an import of them fails
@@ -178,8 +178,8 @@ def test_one_object_has_one_placeholder():
         is answer(f"from {inner} import QConfigMapping")
     )
     assert kind is importlib.import_module(inner.replace("torch", "jaxgrad", 1)).QConfigMapping
-    assert answer(f"from {VALUES} default_qconfig") != answer(
-        f"from {VALUES} default_debug_qconfig"
+    assert answer(f"from {VALUES} default_dynamic_int8_dtype_config") != answer(
+        f"from {VALUES} default_dynamic_float16_dtype_config"
     )
 
 
@@ -192,7 +192,7 @@ def test_modules_of_placeholders_can_be_looked_at():
     names = {}
     exec("from jaxgrad._numpy import *", names)
     assert is_placeholder(names["arange"]) and "_util" not in names
-    answer(f"from {VALUES} default_qconfig"), answer(f"from {VALUES} QConfig")
+    answer(f"from {VALUES} default_dynamic_int8_dtype_config"), answer(f"from {VALUES} DTypeConfig")
     for value in [*sys.modules.values()]:
         assert not getattr(value, "__warningregistry__", None) or not is_placeholder(value)
     assert inspect.getmodule(ask) is sys.modules[__name__]
@@ -234,7 +234,7 @@ def test_a_class_can_be_a_base_and_an_argument():
         "QConfigMapping.set_global"
     )
     refused(tracer.set_global), refused(lambda: list(tracer))
-    layer = answer("from torch.ao.nn.quantized import Linear")
+    layer = answer("from torch.ao.nn.quantizable import LSTM")
     assert issubclass(layer, torch.nn.Module) and not isinstance(torch.nn.Identity(), layer)
     refused(lambda: layer(2, 2))
 
@@ -347,10 +347,10 @@ VALUE_USES = {
 
 @pytest.mark.parametrize("use", VALUE_USES)
 def test_a_constant_equals_itself_and_enters_no_computation(use):
-    value = answer(f"from {VALUES} default_qconfig")
-    other = answer(f"from {VALUES} default_debug_qconfig")
+    value = answer(f"from {VALUES} default_dynamic_int8_dtype_config")
+    other = answer(f"from {VALUES} default_dynamic_float16_dtype_config")
     assert value == value and value != other and value != "add" and {value: 1}[value] == 1
-    assert copy.deepcopy([value]) == [value] and "default_qconfig" in repr(value)
+    assert copy.deepcopy([value]) == [value] and "default_dynamic_int8_dtype_config" in repr(value)
     with pytest.raises(
         (NotImplementedError, TypeError) if use == "of a tensor" else NotImplementedError
     ):

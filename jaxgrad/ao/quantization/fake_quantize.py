@@ -6,6 +6,7 @@ from ... import ops
 from ...core import dtypes, named_dtypes
 from ...frontend.tensor_data import tensor as new_tensor
 from ...functions.quantization import (
+    chosen_parameters,
     per_channel_affine_float_qparams,
     per_channel_symmetric,
     per_tensor_symmetric,
@@ -19,6 +20,8 @@ from .observer import (
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
     ObserverBase,
+    default_fixed_qparams_range_0to1_observer,
+    default_fixed_qparams_range_neg1to1_observer,
 )
 
 
@@ -93,10 +96,13 @@ class FakeQuantize(FakeQuantizeBase):
     def calculate_qparams(self):
         return self.activation_post_process.calculate_qparams()
 
+    def _parameters_to_use(self):
+        return self.calculate_qparams()
+
     def forward(self, X):
         if self.observer_enabled[0] == 1:
             self.activation_post_process(X.detach())
-            for name, value in zip(("scale", "zero_point"), self.calculate_qparams(), strict=True):
+            for name, value in zip(("scale", "zero_point"), self._parameters_to_use(), strict=True):
                 getattr(self, name).resize_(value.shape).copy_(value)
         if self.fake_quant_enabled[0] != 1:
             return X
@@ -178,6 +184,65 @@ default_per_channel_weight_fake_quant = FakeQuantize.with_args(
     qscheme=per_channel_symmetric,
     reduce_range=False,
     ch_axis=0,
+)
+default_dynamic_fake_quant = FakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver,
+    quant_min=0,
+    quant_max=255,
+    is_dynamic=True,
+    dtype=named_dtypes.quint8,
+    averaging_constant=1,
+)
+default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(
+    observer=default_fixed_qparams_range_neg1to1_observer
+)
+default_fixed_qparams_range_0to1_fake_quant = FixedQParamsFakeQuantize.with_args(
+    observer=default_fixed_qparams_range_0to1_observer
+)
+
+
+class FusedMovingAvgObsFakeQuantize(FakeQuantize):
+    """`FakeQuantize` with an observer of moving averages, which PyTorch runs as one operator: in
+    training its scale is that of `quantize_per_tensor_dynamic` for the recorded range.
+    """
+
+    def __init__(self, observer=MovingAverageMinMaxObserver, *arguments, **options):
+        super().__init__(observer, *arguments, **options)
+        if not isinstance(self.activation_post_process, _MOVING):
+            raise AssertionError(
+                "Fused observer+fake_quant module only works with MovingAverageMinMaxObserver, got "
+                f"{type(self.activation_post_process).__name__}"
+            )
+        for name in ("fake_quant_enabled", "observer_enabled"):
+            self.register_buffer(name, new_tensor([1], dtype=dtypes.int64))
+        self.is_symmetric_quant = self.qscheme in (per_tensor_symmetric, per_channel_symmetric)
+
+    def _parameters_to_use(self):
+        source = self.activation_post_process
+        ranges = source.min_val.reshape(-1), source.max_val.reshape(-1)
+        limits = self.quant_min, self.quant_max
+        return chosen_parameters(*ranges, *limits, self.is_symmetric_quant)
+
+    def extra_repr(self) -> str:
+        return (
+            f"fake_quant_enabled={self.fake_quant_enabled}, "
+            f"observer_enabled={self.observer_enabled}, scale={self.scale}, "
+            f"zero_point={self.zero_point}, dtype={self.dtype}, quant_min={self.quant_min}, "
+            f"quant_max={self.quant_max}, qscheme={self.qscheme}, "
+            f"reduce_range={self.activation_post_process.reduce_range}"
+        )
+
+
+_MOVING = (MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver)
+_FUSED = {"quant_min": -128, "quant_max": 127, "dtype": named_dtypes.qint8}
+default_fused_act_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, dtype=named_dtypes.quint8
+)
+default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver, qscheme=per_tensor_symmetric, **_FUSED
+)
+default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver, qscheme=per_channel_symmetric, **_FUSED
 )
 
 __getattr__, __dir__ = names_of(__name__)

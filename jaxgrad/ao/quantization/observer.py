@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections import OrderedDict
 
 from ... import ops
 from ...core import dtypes, named_dtypes
 from ...core.tracebacks import users_stacklevel
-from ...frontend.factories import full, zeros
+from ...frontend.factories import full, linspace, zeros
 from ...frontend.tensor_data import tensor as new_tensor
 from ...functions.quantization import (
     per_channel_affine,
@@ -19,6 +20,7 @@ from ...functions.quantization import (
 )
 from ...names.not_provided import names_of
 from ...nn.module import Module
+from . import histogram_search
 
 _EPS = 2.0**-23  # the distance of 1 from the next float32
 
@@ -333,6 +335,79 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     _record = MovingAverageMinMaxObserver._record
 
 
+class HistogramObserver(UniformQuantizationObserverBase):
+    """Records a histogram of the elements of all inputs; its scale is the one of least error.
+
+    bins: their number. Other arguments and errors: those of `UniformQuantizationObserverBase`.
+
+    >>> observer = jaxgrad.ao.quantization.HistogramObserver(bins=4)
+    >>> _ = observer(jaxgrad.tensor([0.0, 1.0, 2.0, 2.0]))
+    >>> observer.histogram
+    tensor([1., 0., 1., 2.])
+    """
+
+    _schemes = OF_TENSORS
+    _upsampling = 16  # parts of a bin that are moved to the bins of a wider range
+
+    def __init__(self, bins=2048, *args, is_dynamic=False, **options):
+        if is_dynamic:
+            raise NotImplementedError("HistogramObserver doesn't support dynamic quantization")
+        super().__init__(*args, **options)
+        self.bins = bins
+        self.register_buffer("histogram", zeros(bins, **self.factory_kwargs))
+        self.register_buffer("min_val", new_tensor(float("inf"), **self.factory_kwargs))
+        self.register_buffer("max_val", new_tensor(float("-inf"), **self.factory_kwargs))
+        low, high = RANGES[self.dtype][0]
+        self.dst_nbins = high - low + 1
+
+    def forward(self, x_orig):
+        x = x_orig.detach()
+        if x.numel() and x.isinf().any():
+            warnings.warn(
+                "torch.inf detected in input tensor, ignoring input", stacklevel=users_stacklevel()
+            )
+            x = x[~x.isinf()]
+        if not x.numel():
+            return x_orig
+        before = self.min_val.item(), self.max_val.item()
+        least, greatest = (bound.item() for bound in ops.aminmax(x))
+        least, greatest = min(before[0], least), max(before[1], greatest)
+        histogram = ops.histc(x, self.bins, least, greatest).to(self.histogram.dtype)
+        if before[0] != float("inf"):
+            histogram = histogram + self._moved(*before, least, greatest)
+        self.histogram.copy_(histogram)
+        self.min_val.fill_(least)
+        self.max_val.fill_(greatest)
+        return x_orig
+
+    def _moved(self, least, greatest, to_least, to_greatest):
+        """The histogram with the bins of a wider range."""
+        if (least, greatest) == (to_least, to_greatest):
+            return self.histogram
+        if least == greatest:
+            place = ops.histc(self.min_val.reshape(1), self.bins, to_least, to_greatest)
+            return place * self.histogram.sum()
+        parts = self.bins * self._upsampling
+        middles = linspace(least, greatest, parts + 1)[:-1]
+        middles = middles + 0.5 * ((self.max_val - self.min_val) / parts)
+        bounds = linspace(to_least, to_greatest, self.bins + 1)
+        places = (ops.bucketize(middles, bounds, right=True) - 1).clamp(0, self.bins - 1)
+        weights = self.histogram.repeat_interleave(self._upsampling) / self._upsampling
+        return places.bincount(weights, self.bins)
+
+    def calculate_qparams(self):
+        if self.min_val.item() == float("inf"):
+            return self._parameters_of(self.min_val, self.max_val)
+        start, end = histogram_search.best_bins(
+            self.histogram.numpy(), self.max_val.item() - self.min_val.item(), self.dst_nbins
+        )
+        width = (self.max_val - self.min_val) / self.bins
+        low, high = self.min_val + width * start, self.min_val + width * (end + 1)
+        return self._parameters_of(low, high)
+
+    extra_repr = MinMaxObserver.extra_repr
+
+
 class PlaceholderObserver(ObserverBase):
     """Records nothing; tells the dtype of a quantized model."""
 
@@ -393,6 +468,19 @@ class RecordingObserver(ObserverBase):
         return self.tensor_val
 
 
+class ReuseInputObserver(ObserverBase):
+    """Records nothing: the result of a layer has the scale of its input."""
+
+    def __init__(self):
+        super().__init__(named_dtypes.quint8, is_dynamic=False)
+
+    def forward(self, x):
+        return x
+
+    def calculate_qparams(self):
+        raise Exception("calculate_qparams should not be called for ReuseInputObserver")
+
+
 class FixedQParamsObserver(ObserverBase):
     """Records nothing; has a scale and a zero point of its constructor.
 
@@ -423,12 +511,53 @@ class FixedQParamsObserver(ObserverBase):
         return self.scale, self.zero_point
 
 
+def get_observer_state_dict(mod) -> OrderedDict:
+    """The entries of `mod.state_dict()` that observers of layers have."""
+    state = mod.state_dict()
+    known = {name: value for name, value in state.items() if "activation_post_process" in name}
+    result = OrderedDict(known)
+    result._metadata = state._metadata
+    return result
+
+
+def load_observer_state_dict(mod, obs_dict) -> None:
+    """Load what `get_observer_state_dict` gave into the observers of a module. Raises Exception for
+    entries that are missing or that no observer has.
+    """
+    missing, unexpected = [], []
+    for name, module in mod.named_modules():
+        if isinstance(module, ObserverBase):
+            arguments = (f"{name}.", {}, False, missing, unexpected, [])
+            module._load_from_state_dict(obs_dict, *arguments)
+    for word, names in (("Missing", missing), ("Unexpected", unexpected)):
+        if names:
+            raise Exception(f"{word} keys for observer {', '.join(names)} in state_dict")
+
+
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_placeholder_observer = PlaceholderObserver
 default_debug_observer = RecordingObserver
 default_weight_observer = MinMaxObserver.with_args(
     dtype=named_dtypes.qint8, qscheme=per_tensor_symmetric
 )
+default_histogram_observer = HistogramObserver.with_args(quant_min=0, quant_max=127)
+_NARROW = {"dtype": named_dtypes.qint8, "quant_min": -127, "quant_max": 127, "eps": 2**-12}
+weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(
+    qscheme=per_tensor_symmetric, **_NARROW
+)
+per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(
+    qscheme=per_channel_symmetric, **_NARROW
+)
+default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
+    dtype=named_dtypes.quint8, qscheme=per_channel_affine_float_qparams, ch_axis=0
+)
+default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
+    scale=2.0 / 256.0, zero_point=128, dtype=named_dtypes.quint8, quant_min=0, quant_max=255
+)
+default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
+    scale=1.0 / 256.0, zero_point=0, dtype=named_dtypes.quint8, quant_min=0, quant_max=255
+)
+default_reuse_input_observer = ReuseInputObserver
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(
     dtype=named_dtypes.qint8, qscheme=per_channel_symmetric
 )

@@ -1,0 +1,8 @@
+"""torch.ao.nn.qat: layers that round their weights in training to those of a quantized model."""
+
+from ....names.not_provided import names_of
+from .layers import Conv1d, Conv2d, Conv3d, Linear
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
+
+__getattr__, __dir__ = names_of(__name__)
