@@ -5,6 +5,7 @@ make oracle     (`--seed N` repeats a run: a failure names its seed)
 """
 
 import importlib
+import operator
 import warnings
 
 import numpy as np
@@ -80,6 +81,41 @@ def test_quantized(name, place):
         return [q.int_repr(), q.dequantize(), c.int_repr(), c.dequantize(), q[1].int_repr()]
 
     agree(run, 1e-6, name)
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+def test_quantized_products(place):
+    """Dynamic products have float32 results, which show each integer of input and weight."""
+    random = generator(place)
+    rows, width, count = (int(number) for number in random.integers(1, 9, 3))
+    x, w = random.normal(size=(rows, width)), random.normal(size=(count, width))
+
+    def run(library):
+        torch.backends.quantized.engine = "fbgemm"
+        kernels, single = library.ops.quantized, library.float32
+        weight = library.tensor(w, dtype=single)
+        packed = kernels.linear_prepack(
+            library.quantize_per_tensor(weight, 0.03, 0, library.qint8), library.ones(count)
+        )
+        numbers = library.tensor(x, dtype=single)
+        reduced = kernels.linear_dynamic(numbers, packed, True)
+        return [reduced, kernels.linear_relu_dynamic(numbers, packed, False)]
+
+    agree(run, 1e-5, "quantized products")
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "floordiv", "mod"])
+def test_arrays_of_numpy(name, place):
+    random = generator(place)
+    kinds = random.choice(["uint8", "int32", "int64", "float16", "float32", "float64"], 2)
+    left, right = (random.integers(1, 5, 4).astype(kind) for kind in kinds)
+
+    def run(library):
+        x = library.tensor(left.tolist(), dtype=getattr(library, kinds[0]))
+        return [getattr(operator, name)(x, right)]
+
+    agree(run, 2e-3, f"{name} {kinds}")
 
 
 @pytest.mark.parametrize("place", ROUNDS)
