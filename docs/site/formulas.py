@@ -89,8 +89,8 @@ def _tex(node) -> tuple[str, int]:
 
 def _inside(node, strength: int) -> str:
     """A part of something that binds with this strength."""
-    text, own = _tex(node)
-    return text if own >= strength else rf"\left({text}\right)"
+    text, binding = _tex(node)
+    return text if binding >= strength else rf"\left({text}\right)"
 
 
 def _operation(node) -> tuple[str, int]:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .stages import program_and_inputs
-
 CALLS = 10
 MODULE = re.compile(r"HloModule ([^\s,]+)")
 INSTRUCTION = re.compile(
@@ -63,7 +61,7 @@ def operators_of(hlo: str) -> dict[str, str]:
     return {match["name"]: operator_of(match["scope"]) for match in INSTRUCTION.finditer(hlo)}
 
 
-def own_times(events) -> list[tuple[str, float]]:
+def exclusive_times(events) -> list[tuple[str, float]]:
     """The names of events of one thread with their times in ns, without those of events inside."""
     times: list[list] = []
     opened: list[tuple[float, list]] = []
@@ -96,26 +94,29 @@ def run(compiled, inputs):
     jax.block_until_ready(compiled(*copies))
 
 
-def profile(function, args, kwargs) -> OperatorTimes:
-    """Run the program of a compiled function, and time its operators; no state changes."""
-    program, inputs = program_and_inputs(function, args, kwargs)
+def profile(program, inputs) -> OperatorTimes:
+    """Run a program, and time its operators; no state changes."""
     with jax.enable_x64(True):
         compiled = program.program.lower(*inputs).compile()
         text = compiled.as_text()
-        options = jax.profiler.ProfileOptions()
-        options.python_tracer_level = 0
-        run(compiled, inputs)
-        with tempfile.TemporaryDirectory() as folder:
-            with jax.profiler.trace(folder, profiler_options=options):
-                for _ in range(CALLS):
-                    run(compiled, inputs)
-            threads = list(instruction_events(folder, MODULE.match(text)[1]))
-    operators = operators_of(text)
-    times, instructions = defaultdict(float), defaultdict(set)
+        threads = traced(compiled, inputs, MODULE.match(text)[1])
+    operators, times, instructions = operators_of(text), defaultdict(float), defaultdict(set)
     for events in threads:
-        for name, nanoseconds in own_times(events):
+        for name, nanoseconds in exclusive_times(events):
             operator = operators.get(name, NO_OPERATOR)
             times[operator] += nanoseconds / 1e3 / CALLS
             instructions[operator].add(name)
     rows = [OperatorTime(name, time, len(instructions[name])) for name, time in times.items()]
     return OperatorTimes(sorted(rows, key=lambda row: -row.microseconds))
+
+
+def traced(compiled, inputs, module: str) -> list:
+    """The events of each thread in the calls of a program, after a first one."""
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    run(compiled, inputs)
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder, profiler_options=options):
+            for _ in range(CALLS):
+                run(compiled, inputs)
+        return list(instruction_events(folder, module))

@@ -187,7 +187,7 @@ class StagedFunction:
         >>> {"matmul", "sin"} <= {row.name for row in times}
         True
         """
-        return operation_times.profile(self, args, kwargs)
+        return operation_times.profile(*program_and_inputs(self, args, kwargs))
 
     @shows_users_frames
     def eval_shape(self, *args, **kwargs):

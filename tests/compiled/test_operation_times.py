@@ -20,7 +20,7 @@ def test_the_time_of_an_event_is_without_those_inside():
         *(Event("while", 0, 100), Event("dot", 10, 30), Event("add", 50, 20)),
         Event("neg", 120, 5),
     ]
-    times = operation_times.own_times(reversed(events))
+    times = operation_times.exclusive_times(reversed(events))
     assert times == [("while", 50), ("dot", 30), ("add", 20), ("neg", 5)]
 
 
