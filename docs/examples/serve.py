@@ -1,11 +1,13 @@
 """An application that serves a classifier: `MODEL=digits.pt uvicorn serve:app`."""
 
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
 import numpy as np
 from fastapi import FastAPI
+from numpy.typing import ArrayLike
 from pydantic import BaseModel, Field, FiniteFloat
 
 import jaxgrad as torch
@@ -18,14 +20,16 @@ model.load_state_dict(torch.load(os.environ["MODEL"]))
 predict = torch.compile(torch.no_grad()(lambda batch: model(batch).softmax(-1)))
 
 
-def probabilities(rows):
+def probabilities(rows: ArrayLike) -> list[list[float]]:
+    rows = np.asarray(rows)
     batch = np.zeros((next(size for size in SIZES if size >= len(rows)), FEATURES), np.float32)
     batch[: len(rows)] = rows
-    return predict(torch.from_numpy(batch)).numpy()[: len(rows)].tolist()
+    answers: list[list[float]] = predict(torch.from_numpy(batch)).numpy()[: len(rows)].tolist()
+    return answers
 
 
 @asynccontextmanager
-async def lifespan(app):
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     for size in SIZES:  # compiled before the first request, or read from the cache on disk
         probabilities(np.zeros((size, FEATURES)))
     yield
@@ -42,10 +46,11 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.get("/health")
-def health():
+def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
 @app.post("/predict")
-def answer(request: Request):  # in a thread; anything else than such rows is answered with 422
+def answer(request: Request) -> dict[str, list[list[float]]]:
+    # in a thread; anything else than such rows is answered with 422
     return {"probabilities": probabilities(request.rows)}
