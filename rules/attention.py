@@ -16,8 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, program, promotion
-from jaxgrad.core.symbolic_extents import chosen
+from jaxgrad.core import dtypes, program, promotion, symbolic_extents
 
 # The scores of a call that are made at once, and those of a block. Measured on CPUs: see
 # tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
@@ -178,7 +177,7 @@ def _gradients(grad, query, output, logsumexp, grad_sum, key, value, mask, first
 def block_rows(pairs, queries, keys):
     """How many queries a block has; `pairs`: batch times heads."""
     wider = 1 if jax.default_backend() == "cpu" else WIDER
-    if chosen(lambda: pairs * queries * keys <= AT_ONCE * wider, otherwise=True):
+    if symbolic_extents.chosen(lambda: pairs * queries * keys <= AT_ONCE * wider, otherwise=True):
         return queries
     rows = max(BLOCK * wider // (pairs * keys), LEAST_ROWS)
     return min(1 << rows.bit_length() - 1, queries)

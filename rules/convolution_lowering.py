@@ -17,7 +17,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core.symbolic_extents import chosen, is_open
+from jaxgrad.core import symbolic_extents
 
 MOST_TERMS = 160  # of a sum: more take long to compile
 SUMS_AT_ONCE = 32
@@ -33,11 +33,13 @@ def correlation_on_cpu(x, w, lengths, stride, padding, dilation, groups):
         find = _pointwise
     elif groups > 1:
         find = _shifted if _is_short(kernel, w.shape[1]) else _with_windows
-    elif chosen(lambda: _is_larger(kernel, x) or _is_small(x.shape[0], lengths, len(w))):
+    elif symbolic_extents.chosen(
+        lambda: _is_larger(kernel, x) or _is_small(x.shape[0], lengths, len(w))
+    ):
         find = _with_windows
     else:
         return None
-    if find is _with_windows and is_open(x.shape):
+    if find is _with_windows and symbolic_extents.is_open(x.shape):
         return None
     return lambda x, w: find(_padded(x, edges), w, stride, dilation, groups)
 
@@ -51,12 +53,14 @@ def input_gradient_on_cpu(grad, w, input_shape, stride, edges, dilation, groups)
         return lambda grad, w: _padded(_product(grad, _turned(w, groups), groups), edges, stride)
     if groups > 1:
         find = _shifted if _is_short(kernel, len(w) // groups) else _with_windows
-        if find is _with_windows and is_open(grad.shape):
+        if find is _with_windows and symbolic_extents.is_open(grad.shape):
             return None
         return lambda grad, w: find(
             _padded(grad, edges, stride), _turned(w, groups), ones, dilation, groups
         )
-    if chosen(lambda: _is_larger(kernel, grad) or _is_small(grad.shape[0], grad.shape[2:], len(w))):
+    if symbolic_extents.chosen(
+        lambda: _is_larger(kernel, grad) or _is_small(grad.shape[0], grad.shape[2:], len(w))
+    ):
         return lambda grad, w: _spread(grad, w, input_shape, stride, edges, dilation)
     return None
 
@@ -69,11 +73,11 @@ def weight_gradient_on_cpu(x, grad, weight_shape, stride, padding, dilation, gro
         find = _pointwise_weight
     elif groups > 1:
         find = _sums if channels == 1 else weight_products
-    elif chosen(lambda: _is_small(grad.shape[0], grad.shape[2:], out)):
+    elif symbolic_extents.chosen(lambda: _is_small(grad.shape[0], grad.shape[2:], out)):
         find = weight_products
     else:
         return None
-    if find is weight_products and is_open(x.shape):
+    if find is weight_products and symbolic_extents.is_open(x.shape):
         return None
     return lambda x, grad: find(x, grad, weight_shape, stride, padding, dilation, groups)
 

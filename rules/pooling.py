@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, symbolic_extents
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
-from jaxgrad.core.symbolic_extents import chosen
 
 # Longer windows are gathered: unrolled slices would make the program long.
 MAX_UNROLLED = 16
@@ -198,7 +197,7 @@ def greatest_of_boxes(array, boxes, reduce):
     # last dimension first, so that the first maximum in memory order wins a tie
     for box in reversed(boxes):
         array, positions = reduce(box, array, positions)
-    kind = jnp.int32 if chosen(lambda: math.prod(lengths) < 2**31) else jnp.int64
+    kind = jnp.int32 if symbolic_extents.chosen(lambda: math.prod(lengths) < 2**31) else jnp.int64
     index = jnp.zeros((), kind)
     for length, position in zip(lengths, positions, strict=True):
         index = index * length + position.astype(kind)
@@ -359,7 +358,7 @@ def flat_places(indices, shape, dimensions):
             f"expected indices for a tensor of size {list(shape)}, but got {list(indices.shape)}"
         )
     size, plane = math.prod(shape), math.prod(shape[len(shape) - dimensions :])
-    kind = jnp.int32 if chosen(lambda: size < 2**31) else jnp.int64
+    kind = jnp.int32 if symbolic_extents.chosen(lambda: size < 2**31) else jnp.int64
     planes = math.prod(shape[: len(shape) - dimensions])
     flat = indices.reshape(planes, math.prod(indices.shape[indices.ndim - dimensions :]))
     inside = (flat >= 0) & (flat < plane)

@@ -6,10 +6,9 @@ import operator
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, symbolic_extents
 from jaxgrad.core import strides as layouts
 from jaxgrad.core.primitive import op
-from jaxgrad.core.symbolic_extents import is_one
 
 
 def wrap_dim(dim, ndim):
@@ -127,7 +126,9 @@ def squeeze(self, dim=None):
         if dim is None
         else wrap_dims(dim if isinstance(dim, tuple) else (dim,), self.ndim)
     )
-    return lax.squeeze(self, [dim for dim in dims if any(map(is_one, self.shape[dim : dim + 1]))])
+    return lax.squeeze(
+        self, [dim for dim in dims if any(map(symbolic_extents.is_one, self.shape[dim : dim + 1]))]
+    )
 
 
 def unsqueeze(self, dim):

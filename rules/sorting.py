@@ -11,9 +11,8 @@ from jax import lax
 from jaxgrad.rules import reduction as reductions
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, symbolic_extents
 from jaxgrad.core.primitive import op
-from jaxgrad.core.symbolic_extents import chosen
 
 # sorting
 
@@ -123,7 +122,7 @@ def _at_rank(name, self, dim, keepdim, rank):
     """The value and the index at a rank: a number, or an array with extent 1 along `dim`."""
     if not self.ndim:
         return self, jnp.zeros((), _index_dtype())
-    if chosen(lambda: self.shape[dim] >= LONG):
+    if symbolic_extents.chosen(lambda: self.shape[dim] >= LONG):
         return _at_place(self, dim, keepdim, _place_at_rank(self, dim, rank))
     places = _sorted(name, self, dim)[1]
     if isinstance(rank, int):

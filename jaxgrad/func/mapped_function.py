@@ -150,7 +150,8 @@ def spread(dims, args, is_whole=None) -> list:
     """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
     if not isinstance(dims, tuple | list | dict):
         return [dims] * len(flatten(args, is_whole)[0])
-    if type(dims) is not type(args) or len(dims) != len(args):
+    are_dicts = isinstance(dims, dict) and isinstance(args, dict)  # of any kinds
+    if not (are_dicts or type(dims) is type(args)) or len(dims) != len(args):
         raise ValueError
     if isinstance(dims, dict):
         if dims.keys() != args.keys():

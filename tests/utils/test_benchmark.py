@@ -2,7 +2,6 @@
 
 import pytest
 
-import jaxgrad
 from jaxgrad.utils import benchmark
 
 
@@ -52,7 +51,5 @@ def test_what_is_not_measured():
         benchmark.Timer("x", language="c++")
     with pytest.raises(NotImplementedError, match="blocked_autorange"):
         benchmark.Timer("x").autorange()
-    with pytest.raises(NotImplementedError, match=r"Fuzzer is not provided by jaxgrad: Timer"):
-        jaxgrad.utils.benchmark.Fuzzer()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = benchmark.Measurement(1, [1.0], benchmark.TaskSpec("x", "")).nothing
