@@ -37,7 +37,7 @@ SEARCHES = {
     "cross entropy": "#torch.nn.CrossEntropyLoss",
     "learning rate": "reference/torch.optim.lr_scheduler.html",
     "mixed precision": "#torch.autocast",
-    "quantization": "quantiz",
+    "quantization": "from_pytorch.html",
     "deploy": "deploy.html",
     "export": "export.html",
 }
