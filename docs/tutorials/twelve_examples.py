@@ -16,10 +16,10 @@ import jaxgrad.nn.functional as F
 from jaxgrad import nn, optim
 from jaxgrad.func import functional_call, grad, hessian, jvp, vmap
 
+torch.manual_seed(0)
 plt.rcParams.update(
     {"figure.figsize": (5, 3.2), "axes.spines.top": False, "axes.spines.right": False}
 )
-torch.manual_seed(0)
 
 
 # %% [markdown]
@@ -49,6 +49,8 @@ with torch.no_grad():
 plt.plot(x, y, "o", ms=3, color="0.6")
 plt.plot(x, fitted, color="teal")
 plt.title(f"loss {losses[0]:.2f} before, {losses[-1]:.3f} after 400 steps")
+plt.show()
+
 # %% [markdown]
 # ## 2. Two spirals
 #
@@ -80,6 +82,7 @@ plt.figure(figsize=(3.6, 3.6))
 plt.imshow(shade, extent=(-1.2, 1.2, -1.2, 1.2), origin="lower", cmap="BrBG", alpha=0.7)
 plt.scatter(points[:, 0], points[:, 1], c=labels, s=4, cmap="BrBG")
 plt.axis("off")
+plt.show()
 
 # %% [markdown]
 # ## 3. Four optimizers in a valley
@@ -111,6 +114,7 @@ plt.plot(*path(optim.Adam, lr=0.1), label="Adam")
 plt.plot(*path(optim.RMSprop, lr=0.03), label="RMSprop")
 plt.plot(1, 1, "k*")
 plt.legend(fontsize=7, frameon=False)
+plt.show()
 
 # %% [markdown]
 # ## 4. The slope field of a network
@@ -131,6 +135,7 @@ plt.quiver(
     plane[:, 0], plane[:, 1], -slopes[:, 0], -slopes[:, 1], vmap(bowl)(plane), cmap="viridis"
 )
 plt.axis("off")
+plt.show()
 
 # %% [markdown]
 # ## 5. Where Newton's method ends
@@ -160,6 +165,7 @@ angle = torch.atan2(place[:, 1], place[:, 0]).reshape(120, 120).T
 plt.figure(figsize=(3.6, 3.6))
 plt.imshow(angle, cmap="twilight", origin="lower")
 plt.axis("off")
+plt.show()
 
 # %% [markdown]
 # ## 6. A fractal by its derivative
@@ -182,6 +188,7 @@ distance = z.abs() * z.abs().clamp(min=1.01).log() / dz.abs().clamp(min=1e-9)
 shade = torch.where(z.abs() > 2, distance, 0.0).clamp(1e-6, 1).log()
 plt.imshow(shade, cmap="magma", origin="lower")
 plt.axis("off")
+plt.show()
 
 # %% [markdown]
 # ## 7. A throw that hits
@@ -221,6 +228,8 @@ for number in range(161):
 plt.plot(*target, "r*", ms=12)
 plt.ylim(-2, 5)
 plt.title("every 40th throw")
+plt.show()
+
 # %% [markdown]
 # ## 8. A Gaussian process
 #
@@ -257,6 +266,8 @@ with torch.no_grad():
 plt.fill_between(new, mean - 2 * deviation, mean + 2 * deviation, color="teal", alpha=0.2, lw=0)
 plt.plot(new, mean, color="teal")
 plt.plot(x, y, "ko", ms=4)
+plt.show()
+
 # %% [markdown]
 # ## 9. The gradient of every sample
 #
@@ -290,6 +301,7 @@ plt.hist(norms[~is_wrong].numpy(), bins, alpha=0.7, label="right labels", color=
 plt.hist(norms[is_wrong].numpy(), bins, alpha=0.7, label="wrong labels", color="orangered")
 plt.xlabel("norm of the gradient")
 plt.legend(frameon=False)
+plt.show()
 
 # %% [markdown]
 # ## 10. Heat, backwards
@@ -330,6 +342,7 @@ for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
     ax.imshow(picture, cmap="inferno", vmin=0, vmax=1)
     ax.set_title(title, fontsize=9)
     ax.axis("off")
+plt.show()
 
 # %% [markdown]
 # ## 11. What attention looks at
@@ -373,6 +386,8 @@ plt.figure(figsize=(3.4, 3.4))
 plt.imshow(weights, cmap="Blues")
 plt.xlabel("looks at")
 plt.ylabel("place")
+plt.show()
+
 # %% [markdown]
 # ## 12. A flow from noise to two moons
 #
@@ -410,3 +425,4 @@ with torch.no_grad():
             ax.axis("off")
         time = torch.full((800, 1), number / 60)
         points = points + field(torch.cat([points, time], 1)) / 60
+plt.show()
