@@ -182,7 +182,7 @@ class Signature:
             )
 
     def tracked(self, outputs, changed) -> tuple[tuple, dict]:
-        """The results, of which those without a derivative are detached."""
+        """The results; those without a derivative are detached."""
         flags = iter(self.results.tracked)
         outputs = tuple([_tracked(tensor, next(flags)) for tensor in outputs])
         return outputs, {key: _tracked(changed[key], next(flags)) for key in self.results.changed}

@@ -1,4 +1,4 @@
-"""The sizes of arguments that vary where nobody has named them."""
+"""The varying sizes of arguments that the user has not named."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """Return a function or class as it is, and a module as a `ScriptModule` of the same class that
     shares all of its attributes. The code runs as Python.
 
-    example_inputs: a list of tuples of arguments, the first of which `save` uses. The other
+    example_inputs: a list of tuples of arguments; `save` uses the first. The other
     arguments have no effect.
 
     >>> layer = jaxgrad.nn.Linear(2, 1)

@@ -14,7 +14,7 @@ from . import _compressed_construction, _construction, _layouts, _pattern
 def _validate_sparse_coo_tensor_args(
     indices: Tensor, values: Tensor, size, is_coalesced=None, check_pinning=None
 ) -> None:
-    """Raise RuntimeError for parts of which no tensor in coordinate format can be made.
+    """Raise RuntimeError for parts that make no tensor in coordinate format.
 
     indices, values, size: as for `sparse_coo_tensor`. is_coalesced: whether the indices must be
     sorted and distinct. check_pinning: without effect.
@@ -39,7 +39,7 @@ def _validate_sparse_compressed_tensor_args(
     layout,
     check_pinning=None,
 ) -> None:
-    """Raise RuntimeError for parts of which no tensor in a compressed layout can be made.
+    """Raise RuntimeError for parts that make no tensor in a compressed layout.
 
     The arguments are those of `sparse_compressed_tensor`. check_pinning: without effect.
 
@@ -61,8 +61,8 @@ def _of_layout(layout):
         _validate_sparse_compressed_tensor_args(*parts, size, layout, check_pinning)
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"""Raise RuntimeError for parts of which no tensor of layout {layout} can be
-    made; see `_validate_sparse_compressed_tensor_args`.
+    check.__doc__ = f"""Raise RuntimeError for parts that make no tensor of layout {layout}; see
+    `_validate_sparse_compressed_tensor_args`.
     """
     return check
 

@@ -1,4 +1,4 @@
-"""Operators of which some calls warn: how often, in which words, and that they still compute."""
+"""Operators that warn in some calls: how often, in which words, and that they still compute."""
 
 import warnings
 

@@ -171,7 +171,7 @@ torch.nn.Flatten()(z)
 
 
 def flags(module, result, operands):
-    """For each result: is it a view, of which one, and which operands does a write change."""
+    """For each result: whether it is a view, its base, and the operands that a write changes."""
     described = []
     for tensor in result if isinstance(result, tuple | list) else [result]:
         base = tensor._base

@@ -1,4 +1,4 @@
-"""Which layers `convert`, `prepare_qat` and `quantize_dynamic` put in the place of which."""
+"""The classes that replace those of layers in `convert`, `prepare_qat`, `quantize_dynamic`."""
 
 from __future__ import annotations
 

@@ -6,34 +6,30 @@ from ...names.not_provided import names_of
 from ...nn.module import Module
 
 
-class QuantStub(Module):
+class _Stub(Module):
+    """Returns its input. qconfig: the observers of the stub."""
+
+    def __init__(self, qconfig=None):
+        super().__init__()
+        if qconfig:
+            self.qconfig = qconfig
+
+    def forward(self, x):
+        return x
+
+
+class QuantStub(_Stub):
     """Returns its input; `convert` puts `ao.nn.quantized.Quantize` in its place.
 
-    qconfig: the observers of its own.
+    qconfig: the observers of the stub.
     """
 
-    def __init__(self, qconfig=None):
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
 
-    def forward(self, x):
-        return x
-
-
-class DeQuantStub(Module):
+class DeQuantStub(_Stub):
     """Returns its input; `convert` puts `ao.nn.quantized.DeQuantize` in its place.
 
-    qconfig: the observers of its own.
+    qconfig: the observers of the stub.
     """
-
-    def __init__(self, qconfig=None):
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x):
-        return x
 
 
 class QuantWrapper(Module):
