@@ -28,7 +28,12 @@ def program_of(
     target, args, kwargs, dynamic_shapes, *, platforms=None, with_vjp=False
 ) -> ExportedProgram:
     """The exported program of a module or function."""
-    args, kwargs = tuple(args), dict(kwargs or {})
+    if not isinstance(args, tuple):
+        raise UserError(
+            "Expecting `args` to be a tuple of example positional inputs, got "
+            f"{type(args)}: write (x,) for one input"
+        )
+    kwargs = dict(kwargs or {})
     shapes = shapes_of(target, args, kwargs, dynamic_shapes)
     return program_for(target, args, kwargs, shapes, platforms=platforms, with_vjp=with_vjp)
 

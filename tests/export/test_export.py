@@ -171,3 +171,9 @@ def test_platforms():
     with pytest.raises(ValueError, match="tpu"):
         program.module()(torch.ones(4, 3), factor=torch.tensor(1.0))
     assert Dim.STATIC is not Dim.AUTO
+
+
+@pytest.mark.parametrize("args", [torch.ones(4, 3), [torch.ones(4, 3)]], ids=["tensor", "list"])
+def test_arguments_are_a_tuple(args):
+    with pytest.raises(RuntimeError, match="Expecting `args` to be a tuple of example positional"):
+        torch.export.export(nn.Linear(3, 2), args)
