@@ -226,20 +226,22 @@ class MeshProgram:
     def __call__(self, *arrays):
         return self.jitted(*self.placed(arrays))
 
-    def placed(self, arrays):
+    def placed(self, arrays, number_on=spread.number_on):
         """The arguments on the mesh."""
         numbers, mesh = spread.NUMBERS, _mesh_of_array(arrays[self.sharded])
         if mesh is None:
             return arrays
-        return [
-            spread.number_on(mesh, array) if type(array) in numbers else array for array in arrays
-        ]
+        return [number_on(mesh, array) if type(array) in numbers else array for array in arrays]
+
+    def described(self, arrays):
+        """The arguments, numbers by dtype and place: the mesh of a topology has no devices here."""
+        return self.placed(arrays, spread.number_described)
 
     def lower(self, *arrays):
-        return self.jitted.lower(*self.placed(arrays))
+        return self.jitted.lower(*self.described(arrays))
 
     def trace(self, *arrays):
-        return self.jitted.trace(*self.placed(arrays))
+        return self.jitted.trace(*self.described(arrays))
 
     def eval_shape(self, *arrays):
         return self.jitted.eval_shape(*arrays)
@@ -254,7 +256,8 @@ class SpanningProgram(MeshProgram):
     """
 
     def __init__(self, jitted, call, placed, copies):
-        self.jitted, self.call, self.placed, self.copies = jitted, call, placed, copies.items()
+        self.jitted, self.call, self.copies = jitted, call, copies.items()
+        self.placed = self.described = placed
 
     def __call__(self, *arrays):
         results = [*self.call(*arrays)]

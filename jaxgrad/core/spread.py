@@ -135,6 +135,12 @@ def _number_on(mesh: Mesh, number, text: str, is_x64: bool):
     return shared(jax.device_put(number, world.current.device), mesh)
 
 
+def number_described(mesh: Mesh, number) -> jax.ShapeDtypeStruct:
+    """What a program is told of `number_on(mesh, number)` when it is traced and not run."""
+    aval = jax.typeof(number)
+    return jax.ShapeDtypeStruct((), aval.dtype, sharding=_whole(mesh), weak_type=aval.weak_type)
+
+
 # whether processes tell one another what they run before they do, and raise where they differ
 compares_calls = False
 

@@ -296,3 +296,21 @@ def by_kind(exchanges: list[Collective]) -> dict:
         row[1] += exchange.times * exchange.payload
         row[2] += exchange.sent
     return table
+
+
+EXCHANGE = re.compile(rf" = (.*?) ({'|'.join(COLLECTIVES)})(?:-start)?\(.*channel_id=(\d+)")
+
+
+def channels(text: str) -> dict[str, list[int]]:
+    """By kind how many exchanges the text of a program has, and the bytes of their results.
+
+    The compiler for TPUs writes an exchange into each fusion that begins, carries on or ends it:
+    those of one channel are one exchange. A loop counts once.
+    """
+    sizes = {}
+    for line in text.splitlines():
+        if match := EXCHANGE.search(line):
+            arrays, kind, channel = match.groups()
+            payload = sum(math.prod(dims) * BITS[dtype] // 8 for dtype, dims in arrays_of(arrays))
+            sizes.setdefault(kind, {})[channel] = payload
+    return {kind: [len(by), sum(by.values())] for kind, by in sorted(sizes.items())}

@@ -3,9 +3,11 @@ program says what a device computes, sends and holds: docs/scaling.md.
 
     python tests/benchmarks/scaling.py 7b --devices 64 --tp 8
     python tests/benchmarks/scaling.py table
+    python tests/benchmarks/scaling.py tpus     # of docs/accelerators.md
 """
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -308,17 +310,50 @@ def report(cell: Cell, figures: dict):
         print("   " + " | ".join(columns(cell, prediction, prediction)))
 
 
-def compile_for_tpus(cell: Cell, topology: str):
-    """What a device holds by the compiler for TPUs, without a TPU."""
+# the devices of slices of TPUs, and the steps that are compiled for them
+TOPOLOGIES = {"v5e:4x4": 16, "v4:2x2x4": 32, "v5e:16x16": 256, "v4:4x4x8": 256}
+STEPS_FOR_TPUS = (
+    *(("1b", "v5e:4x4"), ("1b", "v4:2x2x4")),
+    *(("7b", "v5e:16x16"), ("7b", "v4:4x4x8")),
+)
+
+
+def compile_for_tpus(cell: Cell, topology: str) -> dict:
+    """What a device holds by the compiler for TPUs, and what it exchanges, without a TPU."""
     os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1"}
+    os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
     dist.init_process_group(rank=0, world_size=1)
     begun = time.perf_counter()
-    compiled = lowered(cell, topology).compile()
+    low = lowered(cell, topology)
+    traced = time.perf_counter()
+    compiled = low.compile()
+    ended = time.perf_counter()
     memory = compiled.memory_analysis()
-    held = memory.argument_size_in_bytes + memory.temp_size_in_bytes
-    held += memory.output_size_in_bytes - memory.alias_size_in_bytes
-    held += memory.generated_code_size_in_bytes
-    print(f"compiled in {time.perf_counter() - begun:.0f} s: {gigabytes(held)}, {memory}")
+    return {
+        "arguments": memory.argument_size_in_bytes,
+        "temporaries": memory.temp_size_in_bytes,
+        "outputs": memory.output_size_in_bytes - memory.alias_size_in_bytes,
+        "code": memory.generated_code_size_in_bytes,
+        "exchanges": hlo.channels(compiled.as_text()),
+        "seconds": [traced - begun, ended - traced],
+    }
+
+
+def row_for_tpus(name: str, cell: Cell, topology: str, figures: dict) -> str:
+    held = [figures[part] / 1e9 for part in ("arguments", "temporaries", "outputs", "code")]
+    exchanges = [f"{n} {kind} {size / 1e9:.2f}" for kind, (n, size) in figures["exchanges"].items()]
+    sizes = [f"{size:.2f}" for size in (*held, sum(held))]
+    seconds = f"{sum(figures['seconds']):.0f}"
+    layers = f"{name}, {cell.size.layers} layers"
+    return "| " + " | ".join([layers, topology, *sizes, ", ".join(exchanges), seconds]) + " |"
+
+
+def table_for_tpus(folder: str):
+    """Whole steps, one sequence for each device, each compiled in a process of its own."""
+    for name, topology in STEPS_FOR_TPUS:
+        cell = Cell(SIZES[name], TOPOLOGIES[topology], batch=1)
+        figures = kept(name, cell, folder, topology)
+        print(row_for_tpus(name, cell, topology, figures), flush=True)
 
 
 def columns(cell: Cell, prediction: chips.Prediction, first: chips.Prediction) -> list[str]:
@@ -366,11 +401,14 @@ def table(folder: str):
         print("| " + " | ".join([name, str(cell.devices), recipe(cell), *row]) + " |")
 
 
-def kept(name: str, cell: Cell, folder: str) -> dict:
+def kept(name: str, cell: Cell, folder: str, topology: str | None = None) -> dict:
     """What a process finds, kept in a file, so that a table that was stopped goes on."""
-    file = pathlib.Path(folder) / f"{name}-{cell.devices}-{cell.tp}.json"
+    chip = f"-{topology.replace(':', '-')}" if topology else ""
+    file = pathlib.Path(folder) / f"{name}-{cell.devices}-{cell.tp}{chip}.json"
     if not file.exists():
         options = ["--devices", str(cell.devices), "--tp", str(cell.tp), "--json", str(file)]
+        options += ["--batch", str(cell.batch)]
+        options += ["--topology", topology] if topology else []
         command = [sys.executable, __file__, name, *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads(file.read_text())
@@ -378,7 +416,7 @@ def kept(name: str, cell: Cell, folder: str) -> dict:
 
 def options():
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=[*SIZES, "table"])
+    parser.add_argument("name", choices=[*SIZES, "table", "tpus"])
     parser.add_argument("--devices", type=int, default=64)
     parser.add_argument("--tp", type=int, default=1, help="the other devices are dp")
     parser.add_argument("--batch", type=int, default=2, help="sequences for each device")
@@ -397,6 +435,13 @@ def main():
         os.makedirs(arguments.results, exist_ok=True)
         table(arguments.results)
         return
+    if (arguments.name == "tpus" or arguments.topology) and not importlib.util.find_spec("libtpu"):
+        print("skipped: the compiler for TPUs is not installed (pip install libtpu)")
+        return
+    if arguments.name == "tpus":
+        os.makedirs(arguments.results, exist_ok=True)
+        table_for_tpus(arguments.results)
+        return
     size = SIZES[arguments.name]
     size = replace(size, layers=arguments.layers) if arguments.layers else size
     cell = Cell(
@@ -405,12 +450,13 @@ def main():
     if math.prod(cell.mesh.values()) != arguments.devices:
         raise SystemExit(f"--devices {arguments.devices} is no multiple of --tp {arguments.tp}")
     if arguments.topology:
-        compile_for_tpus(cell, arguments.topology)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        use_devices(arguments.devices, folder)
-        figures = examine(cell, folder)
-    report(cell, figures)
+        figures = compile_for_tpus(cell, arguments.topology)
+        print(row_for_tpus(arguments.name, cell, arguments.topology, figures))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            use_devices(arguments.devices, folder)
+            figures = examine(cell, folder)
+        report(cell, figures)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(figures))
 

@@ -13,8 +13,9 @@ import jax
 import numpy as np
 import pytest
 from helpers import hangs
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from jaxgrad.compiled.placement import MeshProgram
 from jaxgrad.distributed.device_mesh import DeviceMesh
 
 pytestmark = pytest.mark.checkout
@@ -196,6 +197,29 @@ def test_a_mesh_may_have_devices_that_are_not_there(monkeypatch):
 
     monkeypatch.setattr(jax, "devices", none)
     assert DeviceMesh.of(mesh).shape == (1,)
+
+
+def test_a_program_is_lowered_without_numbers_on_its_devices(monkeypatch):
+    """The devices of a topology hold nothing. The program is that of numbers on devices."""
+    mesh = Mesh(np.array(jax.devices()[:1]), ("dp",))
+    whole = NamedSharding(mesh, PartitionSpec())
+    x = jax.device_put(np.ones(3, np.float32), whole)
+    jitted = jax.jit(lambda x, rate: x * rate)
+    wanted = jitted.lower(x, jax.device_put(0.5, whole)).as_text()
+    monkeypatch.setattr(jax, "device_put", None)
+    assert MeshProgram(jitted, 0).lower(x, 0.5).as_text() == wanted
+    assert MeshProgram(jitted, 0).trace(x, 0.5).lower().as_text() == wanted
+
+
+def test_the_parts_of_an_exchange_in_a_program_for_tpus_count_once():
+    text = """
+  %g.1 = bf16[64,32]{1,0:T(8,128)(2,1)S(1)} all-gather(%p.1), channel_id=7, dimensions={0}
+  %g.2 = bf16[64,32]{1,0} all-gather(%p.2), channel_id=7, dimensions={0}
+  %s.1 = (f32[8]{0}, /*index=1*/f32[]) all-reduce(%a, %b), channel_id=9, to_apply=%add
+  %s.2 = f32[8]{0} all-reduce-start(%a), channel_id=12, to_apply=%add
+  ROOT %t = (f32[8]{0}) tuple(%s.1)
+"""
+    assert hlo.channels(text) == {"all-gather": [1, 4096], "all-reduce": [2, 36 + 32]}
 
 
 def test_exchanges_take_the_time_of_their_slowest_link():
