@@ -13,10 +13,10 @@ python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
 # Make an environment anew that was copied along with its checkout, or that lost its Python.
-$(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx,$(shell test -x $(venv)/bin/python && \
+$(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx .venv-accelerator,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx walk wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx accelerator walk wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -85,6 +85,9 @@ ecosystem-recorded: $(VENV)/quick_packages  # run those that are installed withi
 onnx: .venv-onnx/onnx  # the export to ONNX, whose converter has an environment of its own
 	.venv-onnx/bin/python -m pytest tests/onnx $(ARGUMENTS)
 
+accelerator: .venv-accelerator/accelerator  # is it right and fast on this machine's GPU or TPU? ten minutes, and a report to send back
+	.venv-accelerator/bin/python tests/accelerator/run.py $(ARGUMENTS)
+
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: $(VENV)/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
@@ -103,7 +106,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 # A Python that is named is used or refused; without one, others may do.
 candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 
-$(VENV)/made .venv-torch/made .venv-ecosystem/made .venv-onnx/made:
+$(VENV)/made .venv-torch/made .venv-ecosystem/made .venv-onnx/made .venv-accelerator/made:
 	@for candidate in $(candidates); do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
@@ -130,6 +133,12 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 
 .venv-onnx/onnx: .venv-onnx/made pyproject.toml
 	.venv-onnx/bin/python -m pip install --editable '.[onnx]' hypothesis 'pytest>=8.3'
+	@touch $@
+
+# JAX for the accelerator of this machine, as far as its driver's version goes. The times of PyTorch stand beside ours where
+# WITH_TORCH=torch, or another requirement of pip, is in the environment.
+.venv-accelerator/accelerator: .venv-accelerator/made pyproject.toml tests/accelerator/extra_of_jax
+	extra=$$(tests/accelerator/extra_of_jax) && .venv-accelerator/bin/python -m pip install "jax$$extra" --editable '.[test]' $(WITH_TORCH)
 	@touch $@
 
 # Without what they depend on: many ask for torch, in whose place they have jaxgrad. The extra demo brings matplotlib
