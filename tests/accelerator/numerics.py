@@ -73,7 +73,7 @@ def difference(wanted, results) -> float:
         if theirs.dtype.kind not in "fc":
             worst = max(worst, 0.0 if np.array_equal(theirs, ours) else np.inf)
         elif theirs.size:
-            is_finite = np.isfinite(theirs)
+            is_finite = np.isfinite(theirs) & np.isfinite(ours)
             if not np.array_equal(theirs[~is_finite], ours[~is_finite], equal_nan=True):
                 return np.inf
             gaps = np.abs(theirs[is_finite] - ours[is_finite])
