@@ -1,6 +1,8 @@
 """Settings of the libraries that compute for PyTorch, as torch.backends. XLA computes here instead.
 
-What programs set here has no effect.
+What programs set here has no effect, but for the precision of products: `fp32_precision`,
+`cuda.matmul.fp32_precision` and `cuda.matmul.allow_tf32` are `set_float32_matmul_precision` in
+other forms. One setting holds for products, convolutions and layers.
 
 >>> jaxgrad.backends.cudnn.benchmark = True
 >>> jaxgrad.backends.cudnn.benchmark = False
@@ -10,6 +12,10 @@ False
 
 from __future__ import annotations
 
+import sys as _sys
+import types as _types
+
+from ..frontend import settings as _settings
 from ..names.missing import missing_in
 from . import cpu as cpu
 from . import cuda as cuda
@@ -25,4 +31,15 @@ from . import openmp as openmp
 from . import opt_einsum as opt_einsum
 from . import quantized as quantized
 
+
+class _Backends(_types.ModuleType):
+    """The module, with a setting."""
+
+    fp32_precision = property(
+        lambda _: _settings.get_fp32_precision(),
+        lambda _, precision: _settings.set_fp32_precision(precision),
+    )
+
+
 __getattr__ = missing_in(__name__)
+_sys.modules[__name__].__class__ = _Backends

@@ -1,7 +1,8 @@
 """Settings of PyTorch's CUDA libraries, as torch.backends.cuda.
 
-Those of `matmul` have no effect: `jax.config.update("jax_default_matmul_precision", ...)` sets the
-precision of products. Those of attention are `torch.nn.attention.sdpa_kernel` in an older form.
+`matmul.allow_tf32` and `matmul.fp32_precision` are `torch.set_float32_matmul_precision` in another
+form; the other settings of `matmul` have no effect. Those of attention are
+`torch.nn.attention.sdpa_kernel` in an older form.
 """
 
 from __future__ import annotations
@@ -9,18 +10,47 @@ from __future__ import annotations
 import contextlib
 import enum
 
+from ..frontend import settings
 from ..names.missing import missing_in
 from ..nn import attention
 from ..nn.attention import SDPBackend
 from ..tape.settings import flags
 
-matmul = flags(
-    "torch.backends.cuda.matmul",
-    allow_tf32=False,
-    allow_fp16_reduced_precision_reduction=True,
-    allow_bf16_reduced_precision_reduction=True,
-)
 
+class _Matmul(
+    type(
+        flags(
+            "torch.backends.cuda.matmul",
+            allow_fp16_reduced_precision_reduction=True,
+            allow_bf16_reduced_precision_reduction=True,
+        )
+    )
+):
+    """The settings of products of matrices."""
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether products of float32 may compute in shorter numbers."""
+        return settings.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, enabled: bool):
+        settings.set_float32_matmul_precision("high" if enabled else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        """How products of float32 compute: "ieee", "tf32", or "none" until it is set."""
+        precision = settings.get_fp32_precision()
+        return "tf32" if precision == "bf16" else precision
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str):
+        if precision == "bf16":
+            raise RuntimeError("backend 'cuda' does not support precision 'bf16'")
+        settings.set_fp32_precision(precision)
+
+
+matmul = _Matmul()
 
 _math_attention = flags("torch.backends.cuda.math_sdp", fp16_bf16_reduction=False)
 

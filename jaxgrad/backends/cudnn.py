@@ -1,6 +1,7 @@
 """cuDNN, which XLA uses by itself, as torch.backends.cudnn.
 
-XLA chooses the algorithms. What programs set here has no effect.
+XLA chooses the algorithms. What programs set here has no effect; the precision of convolutions is
+that of `torch.set_float32_matmul_precision`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import sys
 
 from ..core.device import has
 from ..names.missing import missing_in
+from ..tape.settings import flags as _settings
 from ..tape.settings import make_flags
 
-_FLAGS = ("enabled", "benchmark", "deterministic", "allow_tf32", "benchmark_limit")
+_FLAGS = "enabled", "benchmark", "deterministic", "allow_tf32", "benchmark_limit", "fp32_precision"
 enabled, benchmark, deterministic, allow_tf32, benchmark_limit = True, False, False, True, 10
+fp32_precision = "none"
+conv = _settings("torch.backends.cudnn.conv", fp32_precision="tf32")
+rnn = _settings("torch.backends.cudnn.rnn", fp32_precision="tf32")
 
 
 def is_available() -> bool:

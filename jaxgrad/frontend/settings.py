@@ -175,20 +175,37 @@ def set_float32_matmul_precision(precision: str):
             f"set_float32_matmul_precision: {precision!r} is not one of 'highest', 'high', 'medium'"
         )
     if PRECISIONS[precision] != jax.config.jax_default_matmul_precision:
-        jax.config.update("jax_default_matmul_precision", PRECISIONS[precision])
-        bounded_cache.forget_all()
+        put_products(PRECISIONS[precision])
 
 
-def _precision() -> str | None:
+# by PyTorch's newer name JAX's
+_FP32 = {"none": None, "ieee": "highest", "tf32": "high", "bf16": "default"}
+
+
+def get_fp32_precision() -> str:
+    """The precision of products of float32: "ieee", "tf32", "bf16", or "none" until it is set."""
+    return next((name for name, known in _FP32.items() if known == products()), "ieee")
+
+
+def set_fp32_precision(precision: str):
+    """Set the precision of products of float32. Raises RuntimeError for an unknown one."""
+    if precision not in _FP32:
+        raise RuntimeError(f"Unknown precision: {precision}. Choose from: {', '.join(_FP32)}")
+    put_products(_FP32[precision])
+
+
+def products() -> str | None:
+    """JAX's name of the precision of products, None if nobody has set it."""
     return jax.config.jax_default_matmul_precision
 
 
-def _put_precision(precision: str | None):
+def put_products(precision: str | None):
+    """Set the precision of products by JAX's name."""
     jax.config.update("jax_default_matmul_precision", precision)
     bounded_cache.forget_all()
 
 
-settings.let_last(_precision, _put_precision)
+settings.let_last(products, put_products)
 settings.let_last(_chosen_device, set_default_device)
 
 

@@ -92,6 +92,29 @@ def test_memory_grows_with_the_length_and_not_with_its_square(causal):
     assert long < 2.1 * short and long < 2**26
 
 
+@pytest.mark.slow
+def test_memory_of_16384_queries():
+    """All scores take 4 GiB; the value and the derivative forward stay in blocks too."""
+
+    def value(*inputs):
+        return attend(True, *inputs)[0]
+
+    def gradient(*inputs):
+        return jax.grad(lambda *x: value(*x).sum(), (0, 1, 2))(*inputs)
+
+    def forward(*inputs):
+        return jax.jvp(value, inputs, inputs)[1]
+
+    for function in (value, gradient, forward):
+        assert temporary_bytes(function, 16384) < 2**25
+
+
+def test_blocks_of_accelerators_are_wider(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    assert attention.block_rows(8, 1024, 1024) == 1024
+    assert attention.block_rows(64, 2**14, 2**14) == 64
+
+
 def test_short_calls_are_made_at_once():
     assert attention.block_rows(16, 256, 256) == 256
     assert attention.block_rows(8, 1024, 1024) == 128

@@ -1,0 +1,138 @@
+"""Rules that differ by platform: all branches run on a CPU and agree, derivatives too."""
+
+import ast
+import pathlib
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from jax import lax
+
+import jaxgrad
+from jaxgrad import ops
+from jaxgrad.utils.delayed_recompute import after_gradients
+
+ROOT = pathlib.Path(jaxgrad.__file__).parents[1]
+
+
+def numbers(*shape):
+    return numpy.random.RandomState(len(shape)).randn(*shape)
+
+
+def greatest(x):
+    return ops.topk(x, 3)[0]
+
+
+def convolved(x, w):
+    return ops.convolution(x, w, None, *geometry(x.ndim - 2), False, (0,) * (x.ndim - 2), 1)
+
+
+def transposed(x, w):
+    return ops.convolution(x, w, None, *geometry(x.ndim - 2), True, (0,) * (x.ndim - 2), 1)
+
+
+def geometry(count):
+    return (1,) * count, (1,) * count, (1,) * count
+
+
+def delayed(x):
+    return after_gradients([jnp.sin(x)], [jnp.cos(x)])[0]
+
+
+# by the function that branches: functions of floats and their inputs
+CASES = {
+    "_first_greatest": [(greatest, numbers(2, 7))],
+    "_for_platform": [
+        (convolved, numbers(2, 4, 9, 9), numbers(3, 4, 3, 3)),
+        (convolved, numbers(1, 2, 5, 5, 5), numbers(2, 2, 3, 3, 3)),
+        (transposed, numbers(1, 2, 5, 5, 5), numbers(2, 2, 3, 3, 3)),
+    ],
+    "_computed_once": [
+        (convolved, numbers(2, 4, 9), numbers(3, 4, 3)),
+        (transposed, numbers(2, 3, 9), numbers(3, 4, 3)),
+    ],
+    "after_gradients": [(delayed, numbers(2, 3))],
+}
+
+
+def functions_that_branch():
+    """The names of the functions that call `platform_dependent`."""
+    names = set()
+    for folder in ("rules", "jaxgrad"):
+        for path in (ROOT / folder).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            if "platform_dependent" in source:
+                names |= {
+                    node.name
+                    for node in ast.walk(ast.parse(source))
+                    if isinstance(node, ast.FunctionDef) and "platform_dependent(" in code(node)
+                }
+    return names
+
+
+def code(function):
+    return "\n".join(map(ast.unparse, function.body))
+
+
+def test_every_function_that_branches_has_cases():
+    assert functions_that_branch() == CASES.keys()
+
+
+@pytest.fixture
+def force(monkeypatch):
+    """Takes one branch everywhere; yields a set of the functions that branched."""
+
+    def choose(platform):
+        callers = set()
+
+        def platform_dependent(*arguments, default, **branches):
+            callers.add(sys._getframe(1).f_code.co_name)
+            return branches.get(platform, default)(*arguments)
+
+        monkeypatch.setattr(lax, "platform_dependent", platform_dependent)
+        jaxgrad.compiler.reset()
+        jax.clear_caches()
+        return callers
+
+    yield choose
+    monkeypatch.undo()
+    jaxgrad.compiler.reset()
+    jax.clear_caches()
+
+
+def derivatives(function, inputs):
+    """The value, the gradients, the forward derivative, and both derivatives of the gradients."""
+    output, back = jax.vjp(function, *inputs)
+    weights, *tangents = (jnp.cos(jnp.arange(x.size)).reshape(x.shape) for x in (output, *inputs))
+
+    def gradients(*inputs):
+        return jax.vjp(function, *inputs)[1](weights)
+
+    forward = jax.jvp(function, inputs, tuple(tangents))[1]
+    along = jax.jvp(gradients, inputs, tuple(tangents))[1]
+    return output, back(weights), forward, along, jax.vjp(gradients, *inputs)[1](tuple(tangents))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_branches_agree(name, force):
+    results = []
+    for platform in ("cpu", "cuda"):
+        callers = force(platform)
+        with jax.enable_x64(True):
+            compiled = [(jax.jit(lambda *x, f=f: derivatives(f, x)), x) for f, *x in CASES[name]]
+            results.append([program(*x) for program, x in compiled])
+        assert name in callers
+    for one, other in zip(*map(jax.tree.leaves, results), strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_topk_of_special_numbers_in_both_branches(force):
+    """NaN is the greatest, zeros are equal and stand in their order, as PyTorch has it."""
+    x = jnp.array([-0.0, -jnp.inf, jnp.nan, 0.0, jnp.inf, -1.0])
+    for platform in ("cpu", "cuda"):
+        force(platform)
+        values, places = ops.topk(x, 6)
+        numpy.testing.assert_array_equal(values, [jnp.nan, jnp.inf, 0, 0, -1, -jnp.inf])
+        assert places.tolist() == [2, 4, 0, 3, 5, 1]
