@@ -35,6 +35,8 @@ BOOSTS = {
 }
 ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
 ID = re.compile(r' id="([^"]+)"')
+# `<code>` in a sentence, not the one that a <pre> begins with
+NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -83,11 +85,19 @@ def on_page_content(content, page, config, files):
         page.present_anchor_ids.update(ID.findall(content))
         page.toc = get_toc(reference.contents(space))
 
+    if page.file.src_uri.startswith("api/operators/"):
+        content = reference.with_examples(content)
+
     def mathml(match):
         display = "block" if match[1] == "div" else "inline"
         return convert(html.unescape(match[2]), display=display)
 
     return MATH.sub(mathml, content)
+
+
+def on_post_page(output, page, config):
+    """Long names may break after dots and underscores. The search has its index by then."""
+    return NAME.sub(lambda code: code[1] + reference.parted(code[2]), output)
 
 
 @event_priority(-100)  # after the plugin that writes the index

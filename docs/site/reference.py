@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from differences import differences
-from docstrings import Docstring
+from docstrings import Docstring, example
 from formulas import tex
 from latex2mathml.converter import convert
 from plots import plot
@@ -61,6 +61,7 @@ NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
 OPERATORS = "jaxgrad.ops"
 LARGE = 60  # a page with more entries has no table of contents at its side
 MODULE = re.compile(r"\b(?:jaxgrad|collections|typing)\.(?:\w+\.)*(?=\w)")
+PART = re.compile(r"(?<=\w)([._]+)(?=[^\W\d_])")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -395,6 +396,45 @@ def _plain(value) -> str:
     return f"An object of type {type(value).__name__}."
 
 
+# ---- the cards of the operators
+
+
+CARD = re.compile(r'<h2 id="([^"]+)">.*?</h2>\s*<p>.*?</p>', re.DOTALL)
+EXAMPLE = re.compile(r'<div class="highlight".*?</div>', re.DOTALL)
+
+
+@cache
+def _bodies() -> dict[str, Body]:
+    """The entry of each operator, by the anchor of its card."""
+    entries = [entry for entry in homes().values() if hasattr(entry.value, "operator")]
+    return {
+        _heading(entry.value.operator.name): Body(entry, entry.path.rpartition(".")[0])
+        for entry in entries
+        if not is_inplace(entry)
+    }
+
+
+def _example(doc: Docstring | None) -> str:
+    """The first example of a docstring as HTML, "" for none."""
+    shown = EXAMPLE.search(doc.html()) if doc else None
+    return shown[0] if shown else ""
+
+
+def with_examples(content: str) -> str:
+    """A page of cards with the formula, the plot and the example of each operator's entry."""
+
+    def shown(card):
+        body = _bodies().get(card[1])
+        doc = body.docstring() if body else None
+        if doc is None:
+            return card[0]
+        place = f'<p>Arguments: <a href="../../reference/{addresses()[body.entry.path]}">'
+        parts = (card[0], body.picture(doc.summary), _example(doc))
+        return "\n".join([*parts, f"{place}<code>{body.entry.path}</code></a>.</p>"])
+
+    return CARD.sub(shown, content)
+
+
 # ---- pages
 
 
@@ -412,8 +452,12 @@ def body(space: str) -> str:
     if space == "index":
         return _index()
     entries = namespaces()[space]
+    bodies = [Body(entry, space) for entry in entries]
+    shown = [body.html() for body in bodies]
     parts = [_about(space), _names(space, entries)]
-    parts += [Body(entry, space).html() for entry in entries]
+    if not any(map(EXAMPLE.search, shown)):  # all entries are on other pages
+        parts.append(next(filter(None, (_example(body.docstring()) for body in bodies)), ""))
+    parts += shown
     out = missing(space)
     if out:
         parts.append('<h2 id="left-out">Left out</h2><dl class="described">')
@@ -437,11 +481,16 @@ def _module(space: str):
     return importlib.import_module("jaxgrad" + space.removeprefix("torch").removeprefix("jaxgrad"))
 
 
+def parted(name: str) -> str:
+    """A long name may break after its dots and underscores."""
+    return PART.sub(r"\1<wbr>", name)
+
+
 def _names(space: str, entries: list[Entry]) -> str:
     if len(entries) < 2:
         return ""
     prefix = len(space) + 1
-    links = [f'<a href="#{e.path}">{e.path[prefix:]}</a>' for e in entries]
+    links = [f'<a href="#{e.path}">{parted(e.path[prefix:])}</a>' for e in entries]
     return f'<div class="names" data-search-exclude>{" ".join(links)}</div>'
 
 
@@ -452,7 +501,8 @@ def _index() -> str:
         f' <span class="count">({len(entries)})</span></dd>'
         for space, entries in namespaces().items()
     ]
-    return f'<dl class="described">{"".join(rows)}</dl>'
+    anywhere = "<p>Python has the same text:</p>" + example(">>> help(torch.nn.functional.gelu)")
+    return f'{anywhere}<dl class="described">{"".join(rows)}</dl>'
 
 
 def contents(space: str) -> list[dict]:

@@ -18,7 +18,7 @@ import plots
 import tutorials
 from differences import differences
 from docstrings import Docstring
-from reference import addresses, body, shown_signature
+from reference import addresses, body, shown_signature, with_examples
 
 PROSE = """Scale `x`
     by a factor.
@@ -161,3 +161,23 @@ def test_a_function_of_one_number_has_a_plot():
     assert plots.plot(torch.add) == plots.plot(torch.clone) == plots.plot(torch.nn.Linear) == ""
     entry = body("torch").partition('id="torch.sigmoid"')[2].partition("<h3 ")[0]
     assert "<mfrac>" in entry and '<svg class="plot"' in entry
+
+
+def test_long_names_break_between_their_words():
+    shown = hooks.on_post_page("<td><code>a_long.name_</code></td>", None, None)
+    assert shown == "<td><code>a_<wbr>long.<wbr>name_</code></td>"
+    block = "<pre><span></span><code>a_long.name\n</code></pre>"
+    assert hooks.on_post_page(block, None, None) == block
+
+
+def test_a_card_has_the_example_of_its_entry():
+    card = '<h2 id="gelu">gelu</h2>\n<p>A function.</p>'
+    shown = with_examples(card)
+    assert shown.startswith(card) and "&gt;&gt;&gt;" in shown and "<polyline" in shown
+    assert '"../../reference/torch.nn.functional.html#torch.nn.functional.gelu"' in shown
+    unknown = '<h2 id="no_operator">no_operator</h2>\n<p>None.</p>'
+    assert with_examples(unknown) == unknown
+
+
+def test_a_page_of_names_that_are_elsewhere_has_an_example():
+    assert 'class="highlight"' in body("torch.autograd.grad_mode")

@@ -26,8 +26,11 @@ steps after ten, beside PyTorch's eager step with one thread: the median, and th
 package's programs. The models are as small as their code allows, so the times compare what a call
 costs more than what arithmetic costs: [Figures](figures.md) has larger ones.
 
-`make ecosystem` installs the packages, runs the programs and writes this page; `make ecosystem
-ARGUMENTS="--only timm,peft"` runs some of them.
+```sh
+python -m jaxgrad run train.py  # your program, with jaxgrad where it imports torch
+make ecosystem  # install the packages, run the programs and write this page
+make ecosystem ARGUMENTS="--only timm,peft"  # run some of them
+```
 
 """
 
