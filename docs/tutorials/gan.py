@@ -141,13 +141,14 @@ losses = torch.stack(losses)
 # ## What happens on the way
 
 # %%
-figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), sharex=True, sharey=True, layout="constrained")
+shared = {"sharex": True, "sharey": True}
+figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), layout="constrained", **shared)
 for axis, (i, points) in zip(axes, shots.items(), strict=True):
     axis.plot(*data(1000).T.numpy(), ".", color="0.8", markersize=3, label="data")
     axis.plot(*points.T.numpy(), ".", markersize=2, label="generated")
     axis.set(title=f"after {i} updates", xlim=(-3, 3), ylim=(-3, 3), xlabel="first coordinate")
 axes[0].set_ylabel("second coordinate")
-axes[0].legend(loc="upper left", markerscale=3)
+_ = axes[0].legend(loc="upper left", markerscale=3)
 
 # %% [markdown]
 # The losses of a game do not fall: each network gets better at the cost of the other. Where the

@@ -46,6 +46,15 @@ placeholder, which raises NotImplementedError when it is used. These are the one
 underscore, by the module that defines them, with what to use in their place; the table of
 [names that are left out](coverage.md) has a reason for each that PyTorch documents.
 
+```python
+import jaxgrad as torch
+
+try:
+    torch.ao.quantization.get_default_qconfig_mapping()
+except NotImplementedError as error:
+    print(error)
+```
+
 | module | what to use | placeholders |
 | --- | --- | --- |
 """
@@ -127,9 +136,8 @@ def coverage_page() -> str:
     return "\n".join(
         [
             COVERAGE + "\n".join(rows),
-            "\n## To come\n",
-            *to_come,
-            "## Left out\n\n| name | why |\n| --- | --- |",
+            *(["\n## To come\n", *to_come] if to_come else []),
+            "\n## Left out\n\n| name | why |\n| --- | --- |",
             *left_out,
             "",
         ]
