@@ -1,8 +1,8 @@
 """The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
 processes, `compare` runs one under PyTorch too and shows where the runs differ, `scan` lists the
 names that programs use and jaxgrad lacks, `check` finds mistakes in tables of derivatives, `ops`
-tells about the operators, `cache` about the executables on disk, `doctor` whether jaxgrad can work
-here, `stubs` writes the type stubs.
+tells about the operators, `platforms` what they are on GPUs and TPUs, `cache` about the executables
+on disk, `doctor` whether jaxgrad can work here, `stubs` writes the type stubs.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from .table.mistakes import printable
 # for commands that few call
 comparing = LateModule("jaxgrad.compare.command")
 doctor = LateModule("jaxgrad.doctor")
+platforms = LateModule("jaxgrad.platforms")
 stubs = LateModule("jaxgrad.stubs")
 
 FINE, MISTAKES, UNREADABLE = 0, 1, 2
@@ -85,6 +86,7 @@ def command_line():
         "are compiled at their first call",
     )
     operators.set_defaults(run=run_ops)
+    add_platforms(commands)
     cache = commands.add_parser("cache", help="tell about the executables on disk")
     cache.add_argument("--clear", action="store_true", help="remove them")
     cache.set_defaults(run=run_cache)
@@ -95,6 +97,14 @@ def command_line():
     types = commands.add_parser("stubs", help="write the type stubs, which wheels have")
     types.set_defaults(run=run_stubs)
     return parser
+
+
+def add_platforms(commands):
+    by_platform = commands.add_parser(
+        "platforms", help="tell what operators are on CPUs, GPUs and TPUs; no device is needed"
+    )
+    by_platform.add_argument("names", nargs="*", metavar="NAME", help="by default, all operators")
+    by_platform.set_defaults(run=run_platforms)
 
 
 def add_programs(commands):
@@ -163,6 +173,17 @@ def run_ops(options):
     return max(map(print_card, options.names))
 
 
+def run_platforms(options):
+    entries = list(map(entry_of, options.names))
+    unknown = [entry for entry in entries if entry not in ops.library.table.entries]
+    for entry in unknown:
+        print(f"jaxgrad platforms: no operator {printable(entry)}", file=sys.stderr)
+    if unknown:
+        return MISTAKES
+    print(platforms.table(entries), end="")
+    return FINE
+
+
 def run_cache(options):
     directory = file_cache.wanted_directory()
     if directory is None:
@@ -190,10 +211,15 @@ def run_stubs(_):
     return FINE
 
 
+def entry_of(name):
+    """The entry that a name of an operator, such as `torch.linalg.svd`, stands for."""
+    entry = name.removeprefix("torch.").removeprefix("ops.").removeprefix("Tensor.")
+    return entry.replace(".", "_")
+
+
 def print_card(name):
     """Print the card of an operator by any of its names, `torch.linalg.svd` or `linalg_svd`."""
-    entry = name.removeprefix("torch.").removeprefix("ops.").removeprefix("Tensor.")
-    entry = entry.replace(".", "_")
+    entry = entry_of(name)
     try:
         card = cards.card(entry)
     except AttributeError:

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import matrices
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, lacking, promotion
 from jaxgrad.core.program import takes_part
+
+lacking.register()
 
 # Two values that differ by less than this many roundings of the largest one count as equal.
 _EQUAL = 10

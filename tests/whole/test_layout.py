@@ -63,7 +63,7 @@ LAYERS = (
             "export",
         ),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
-        *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
+        *("multiprocessing", "onnx", "overrides", "platforms", "profiler", "quasirandom", "random"),
         "quantization",
         "scripting",
         *("return_types", "signal", "special", "stubs", "testing", "tracing", "types"),

@@ -1,0 +1,74 @@
+"""Every operator, in value, gradient, tangent and second derivatives, is lowered for GPUs and TPUs.
+
+`make test` takes every 24th operator, and one of 24 parts of those in other dtypes.
+"""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from helpers import lowering
+from helpers.problems import Problem
+
+PROBLEMS: dict[str, Problem] = lowering.first_problems()
+WITHOUT_KERNEL = "linalg.eig", "linalg.eigvals"  # on TPUs
+PARTS = 24
+# how an operator refuses a dtype
+REFUSALS = NotImplementedError, RuntimeError, TypeError, ValueError
+
+# the warning of a mean in kl_div, as PyTorch's; discarded imaginary parts
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def programs(problem, dtype):
+    """The function of the value, and of the derivatives where there are some, with its arrays."""
+    yield lowering.value(problem, dtype)
+    if problem.moving and problem.differentiable and dtype != jnp.int8:
+        yield lowering.derivatives(problem, dtype)
+
+
+def with_marks(names, step):
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if number % step else [])
+        for number, name in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", with_marks([name for name in PROBLEMS if name not in WITHOUT_KERNEL], 24)
+)
+def test_float32(name):
+    for function, arrays in programs(PROBLEMS[name], jnp.float32):
+        text = lowering.lower(function, *arrays).as_text()
+        assert "callback" not in text
+        assert "func.func public @main" in text
+
+
+@pytest.mark.parametrize("name", WITHOUT_KERNEL)
+def test_operators_without_a_kernel(name):
+    for function, arrays in programs(PROBLEMS[name], jnp.float32):
+        lowering.lower(function, *arrays, platforms=("cuda", "rocm"))
+        with pytest.raises(NotImplementedError, match=r"linalg\.eig.* platform tpu: .*\.cpu\(\)"):
+            lowering.lower(function, *arrays, platforms=("tpu",))
+
+
+def lowered_in(dtype, names):
+    """Which of the operators take a dtype, all of whose programs are lowered."""
+    takers = []
+    for name in names:
+        with jax.enable_x64(True):
+            try:
+                traced = [jax.jit(f).trace(*a) for f, a in programs(PROBLEMS[name], dtype)]
+            except REFUSALS:
+                continue
+            for program in traced:
+                program.lower(lowering_platforms=lowering.PLATFORMS)
+        takers.append(name)
+    return takers
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.int8])
+@pytest.mark.parametrize("part", with_marks(range(PARTS), PARTS))
+def test_narrow_dtypes(dtype, part):
+    names = [name for name in list(PROBLEMS)[part::PARTS] if name not in WITHOUT_KERNEL]
+    takers = lowered_in(dtype, names)
+    assert len(takers) > len(names) * (0.4 if dtype == jnp.int8 else 0.7)

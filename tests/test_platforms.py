@@ -1,0 +1,39 @@
+"""The command `jaxgrad platforms`: facts from StableHLO, and what operators are on platforms."""
+
+from jaxgrad import platforms
+from jaxgrad.cli import main
+
+# of JAX's documentation: StableHLO of a call of a library, of Python, and of a float64
+KERNEL = "%0 = stablehlo.custom_call @lapack_sgetrf_ffi(%arg0) : (tensor<2x2xf32>)"
+CALLBACK = "%0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%arg0) : (tensor<2xf32>)"
+WIDE = "%0 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<2xf64>"
+
+
+def test_facts():
+    assert platforms.facts(KERNEL, False).kernels == ("lapack_sgetrf_ffi",)
+    assert not platforms.facts(KERNEL, False).calls_back
+    assert platforms.facts(CALLBACK, False).calls_back
+    assert platforms.facts(WIDE, False).is_wide
+    assert platforms.facts(WIDE.replace("2xf64", "f64"), False).is_wide
+    assert not platforms.facts(WIDE, True).is_wide
+    assert not platforms.facts(KERNEL, False).is_wide
+
+
+def test_operators_of_xla_alone():
+    assert set(platforms.row("sin").values()) == {platforms.Lowered()}
+
+
+def test_eigenvalues_have_no_kernel_on_tpus():
+    row = platforms.row("linalg_eigvals")
+    assert "lapack_sgeev_ffi" in row["cpu"].kernels
+    assert ".cpu()" in row["tpu"].error
+    assert row["cuda"].error is row["rocm"].error is None
+
+
+def test_command(capsys):
+    assert main(["platforms", "sin", "torch.linalg.eigvals"]) == 0
+    text = capsys.readouterr().out
+    assert "Of 2 operators, 1 are operations of XLA alone on every platform" in text
+    assert "| `linalg.eigvals` |" in text and "`lapack_sgeev_ffi`" in text
+    assert main(["platforms", "no_such"]) == 1
+    assert capsys.readouterr().err == "jaxgrad platforms: no operator no_such\n"
