@@ -121,6 +121,13 @@ def leaf_of(value):
     return ops.alias(value) if value.requires_grad else unrecorded(value).requires_grad_()
 
 
+def shown_as(like: Tensor, tensor: Tensor) -> Tensor:
+    """The tensor in the dtype of another one: complex32 is complex64 with a class of its own."""
+    if like.dtype is not tensor.dtype:
+        tensor.__class__ = type(like)
+    return tensor
+
+
 def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     """The value of a tensor without its history, with its tangents.
 
@@ -128,6 +135,7 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     JAX, which may differentiate an enclosing function.
     """
     tensor = wrap(value._array, view_ops.plain(abstract_value(value)))
+    shown_as(value, tensor)
     held = dual.kept(value)
     for level, tangent in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, unrecorded(tangent, True))

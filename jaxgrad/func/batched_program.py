@@ -69,6 +69,7 @@ from ..tape.tensor import (
     set_abstract_value,
     wrap,
 )
+from .arguments import shown_as
 from .batched_view import Batched, view_of
 
 # PyTorch's messages for operations that need the values of an example
@@ -84,11 +85,13 @@ HINTS = {
         "indexing with a boolean mask",
         "unique()",
         "unique_consecutive()",
-        "bincount()",
-        "repeat_interleave() without output_size",
     ),
     _SHAPES,
 )
+
+# operators whose numbers decide the shape of their results, and which PyTorch calls example by
+# example: the results of all examples must have one shape
+LOOPED = frozenset(("argwhere()", "bincount()", "repeat_interleave() without output_size"))
 
 
 # the kinds of results that the program computes
@@ -124,7 +127,7 @@ class ExampleScope(CaptureScope):
     """
 
     is_inner = True
-    hints = HINTS
+    hints, looped = HINTS, LOOPED
     level = None  # of forward mode
     may_seed, randomness = True, "error"
 
@@ -176,12 +179,12 @@ class ExampleScope(CaptureScope):
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
         aval = example_aval(abstract_value(tensor), dim)
-        example = wrap(None, aval, is_tracked(tensor))
+        example = shown_as(tensor, wrap(None, aval, is_tracked(tensor)))
         captured = CapturedTensor(example, source, len(self.captured))
         with self.outer_trace():
             captured.expect(tensor)
         self.captured[id(example)] = captured
-        struct = jax.ShapeDtypeStruct(aval.shape, tensor.dtype.numpy)
+        struct = jax.ShapeDtypeStruct(aval.shape, aval.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
         hold(example, captured.tracer, traced_aval(abstract_value(example), captured.tracer))
         steps = strides_of(abstract_value(tensor))
@@ -271,8 +274,8 @@ class ExampleOutput(OutputSpec):
     """The outputs of one example. By `batch` they become those of all examples.
 
     `moved`: puts the mapped dimensions of results where `out_dims` says; `created_dims`,
-    `captured_dims`: by number where these dimensions are, None for a tensor that does not depend on
-    the example.
+    `captured_dims`: by number where these dimensions are, None for a captured tensor that the
+    examples share.
     """
 
     shares_memory = False
@@ -293,25 +296,19 @@ class ExampleOutput(OutputSpec):
         is_in_front: whether the mapped dimensions of all results stay in front.
         """
         self.size, self.moved, self.is_in_front = examples.size, moved, is_in_front
-        self.created_dims, scopes = [], [*scopes_around(self.scope)]
         self.captured_dims = list(map(examples.dim_of, self.scope.captured.values()))
+        self.created_dims = [0] * len(self.created)
         batched_aval = examples.batched_aval
         for value in self.created:
-            array, has_history = self.arrays[value.output], value.root is not None
-            if has_history or depends_on(array, self.scope.is_mapped, scopes):
-                value.aval = batched_aval(value.aval, 0)
-                self.created_dims.append(0)
-            else:
-                examples.written_axes[value.output] = None
-                self.created_dims.append(None)
+            # also of one that no example changes, such as `zeros_like(x)`: users write to it
+            value.aval = batched_aval(value.aval, 0)
         self.roots = [(edge, batched_aval(aval, 0), array) for edge, aval, array in self.roots]
 
     @cached_property
     def is_in_place(self) -> bool:
         """Whether the mapped dimensions of all results are where they have to be."""
-        dims = [self.created_dims[value] for kind, value in self.results if kind == "created"]
         is_captured = any(kind == "captured" for kind, _ in self.results)
-        return self.is_in_front and not (self.views or None in dims or is_captured)
+        return self.is_in_front and not (self.views or is_captured)
 
     @cached_property
     def only(self):
@@ -540,6 +537,8 @@ class BatchedProgram(Executable):
         )
         created = apply(executor.prepare(program), inputs)
         created = [created] if program.single else list(created)
+        for tensor, value in zip(created, self.output.created, strict=True):
+            tensor.__class__ = value.kind
         dims = [0] * len(created)
         return self.output.results_of(created, dims, tensors, lambda result: result[1])
 

@@ -33,6 +33,7 @@ from .arguments import (
     positions_of,
     reaches_others,
     reverse_mode,
+    shown_as,
     split_aux,
     unrecorded,
 )
@@ -120,7 +121,7 @@ class LeafCall:
 
 
 def zeros(like, first=()):
-    zero = wrap(elementary.filled(abstract_value(like.detach()), 0))
+    zero = shown_as(like, wrap(elementary.filled(abstract_value(like.detach()), 0)))
     return zero.expand(*first, *like.shape) if first else zero
 
 

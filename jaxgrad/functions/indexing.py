@@ -10,7 +10,7 @@ from ..core.dtypes import bool as bool_dtype
 from ..core.dtypes import int32, int64
 from ..core.pytorch_tensors import type_name
 from ..frontend.indexing import without_masks
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, concrete
 from ..tape.torch_function import api_boundary
 from .arguments import check_tensor
 
@@ -20,12 +20,13 @@ def argwhere(input: Tensor) -> Tensor:
     """Return the indices of all elements that are not zero, an int64 tensor of shape (count, ndim).
 
     input: of any shape and dtype. Raises RuntimeError in a trace, because the count depends on the
-    values.
+    values. `vmap` calls it example by example; all must have equal counts.
 
     >>> jaxgrad.argwhere(jaxgrad.tensor([0, 5]))
     tensor([[1]])
     """
     check_tensor("argwhere", input)
+    concrete(input, "argwhere()")
     return input.nonzero()
 
 

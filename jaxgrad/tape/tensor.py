@@ -688,8 +688,8 @@ def is_concrete(tensor: Tensor) -> bool:
 
 
 class ReadsNumbers(RuntimeError):
-    """An operator of the user reads the numbers of one example of a `vmap`, such as a Function that
-    computes by NumPy: it can be called example by example, but not traced.
+    """An operator reads the numbers of one example of a `vmap`, such as a Function of the user that
+    computes by NumPy, or `argwhere`: it can be called example by example, but not traced.
     """
 
 
@@ -727,7 +727,8 @@ def concrete(tensor: Tensor, what: str):
     hint = getattr(scope, "hints", {}).get(what, "")
     why = "" if scope is None else scope.why_refused
     place = place_of_caller()
-    error = RuntimeError(
+    kind = ReadsNumbers if what in getattr(scope, "looped", ()) else RuntimeError
+    error = kind(
         f"{hint}{what} needs the numbers of a tensor of shape {list(tensor.shape)}, "
         f"{NO_NUMBERS}{why}Return the tensor and read it outside, or use jaxgrad.where in place of "
         f"an if. At {place}"

@@ -102,13 +102,67 @@ def test_compiled_functions(z):
     [
         (lambda z: z.numpy(), TypeError, "unsupported ScalarType ComplexHalf"),
         (lambda z: z.view(torch.int32), NotImplementedError, r"convert by \.to"),
-        (lambda z: torch.vmap(lambda x: x * 2)(z), NotImplementedError, "complex64 first"),
         (lambda z: torch.ones(3).half().mul_(1j), RuntimeError, "can't be cast"),
     ],
 )
 def test_what_raises(z, call, error, words):
     with pytest.raises(error, match=words):
         call(z)
+
+
+C = torch.tensor([[0j, 1 + 1j, 2 + 2j], [3 + 3j, 4 + 4j, 5 + 5j]], dtype=torch.complex32)
+W = torch.tensor([1 - 2j] * 3, dtype=torch.complex32)
+SQUARES = [[0j, 2j, 8j], [18j, 32j, 50j]]
+DOUBLE = [[0j, 2 + 2j, 4 + 4j], [6 + 6j, 8 + 8j, 10 + 10j]]
+PRODUCTS = [[0j, 3 - 1j, 6 - 2j], [9 - 3j, 12 - 4j, 15 - 5j]]
+
+
+def of_squares(x):
+    return (x * x.conj()).real.float().sum()
+
+
+# PyTorch's answers
+MAPPED = {
+    "product": (lambda: torch.vmap(lambda x: x * x)(C), SQUARES),
+    "dimensions": (lambda: torch.vmap(lambda x: x * x, 1, 1)(C), SQUARES),
+    "two levels": (lambda: torch.vmap(torch.vmap(lambda x: x * 2))(C), DOUBLE),
+    "captured": (lambda: torch.vmap(lambda x: x * W)(C), PRODUCTS),
+    "shared": (lambda: torch.vmap(lambda x, w: x * w, (0, None))(C, W), PRODUCTS),
+    "conversion": (lambda: torch.vmap(lambda x: x.to(torch.complex32))(C.real) * 2, C.real * 2),
+    "zeros_like": (lambda: torch.vmap(torch.zeros_like)(C) + C, C),
+    "in place": (lambda: torch.vmap(lambda x: x.mul_(2))(C.clone()), DOUBLE),
+    "gradient inside": (lambda: torch.vmap(torch.func.grad(of_squares))(C), DOUBLE),
+    "gradient": (lambda: torch.func.grad(lambda x: torch.vmap(of_squares)(x).sum())(C), DOUBLE),
+    "tangent": (
+        lambda: torch.func.jvp(torch.vmap(lambda x: x * x), (C,), (C,))[1] / 2,
+        SQUARES,
+    ),
+    "a constant derivative": (
+        lambda: torch.func.jvp(torch.func.grad(lambda x: x.real.float().sum()), (C,), (C,))[1],
+        [[0j] * 3] * 2,
+    ),
+    "tangent inside": (
+        lambda: torch.vmap(lambda x: torch.func.jvp(lambda y: y * y, (x,), (x,))[1])(C) / 2,
+        SQUARES,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_vmap(name):
+    call, expected = MAPPED[name]
+    result = call()
+    assert result.dtype is torch.complex32
+    assert result.tolist() == (
+        expected.tolist() if isinstance(expected, torch.Tensor) else expected
+    )
+
+
+def test_vmap_to_another_dtype():
+    wide = torch.vmap(lambda x: x.to(torch.complex64))(C)
+    parts = torch.vmap(lambda x: x.real * 2)(C)
+    assert (wide.dtype, parts.dtype) == (torch.complex64, torch.float16)
+    assert wide.tolist() == C.tolist() and parts.tolist() == (C.real * 2).tolist()
 
 
 def test_the_complex_form_of_a_default_dtype():

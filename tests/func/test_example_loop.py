@@ -24,6 +24,9 @@ def square(x):
 x = tensor([[3.0, 1.0, 2.0], [0.5, -1.0, 4.0]])
 y = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
+sparse = tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+counts = tensor([[1, 2], [2, 1]])
+
 # PyTorch's answers
 CASES = {
     "vmap": (lambda: torch.vmap(Product.apply)(x, y), [[3, 2, 6], [2, -5, 24]]),
@@ -59,6 +62,32 @@ CASES = {
         lambda: func.jvp(torch.vmap(square), (x,), (y,))[1],
         [[6, 4, 12], [4, -10, 48]],
     ),
+    "argwhere": (lambda: torch.vmap(torch.argwhere)(sparse), [[[0], [2]], [[1], [2]]]),
+    "argwhere in two levels": (
+        lambda: torch.vmap(torch.vmap(torch.argwhere))(torch.stack([sparse, sparse])),
+        [[[[0], [2]], [[1], [2]]]] * 2,
+    ),
+    "argwhere of a gradient": (
+        lambda: torch.vmap(lambda s: func.grad(lambda t: (t * s).sum())(s).argwhere())(sparse),
+        [[[0], [2]], [[1], [2]]],
+    ),
+    "repeat_interleave": (
+        lambda: torch.vmap(torch.repeat_interleave)(x[:, :2], counts),
+        [[3, 1, 1], [0.5, 0.5, -1]],
+    ),
+    "repeat_interleave of a shared tensor": (
+        lambda: torch.vmap(lambda n: torch.repeat_interleave(x[0, :2], n), out_dims=1)(counts),
+        [[3, 3], [1, 3], [1, 1]],
+    ),
+    "the gradient of repeat_interleave": (
+        lambda: torch.vmap(func.grad(lambda t, n: t.repeat_interleave(n).sum()))(x[:, :2], counts),
+        [[1, 2], [2, 1]],
+    ),
+    "places of repeat_interleave": (
+        lambda: torch.vmap(torch.repeat_interleave)(counts),
+        [[0, 1, 1], [0, 0, 1]],
+    ),
+    "bincount": (lambda: torch.vmap(torch.bincount)(counts), [[0, 1, 1], [0, 1, 1]]),
     "vmap of jvp": (
         lambda: torch.vmap(lambda x, y: func.jvp(square, (x,), (y,))[1])(x, y),
         [[6, 4, 12], [4, -10, 48]],
@@ -89,6 +118,18 @@ def test_an_operator_without_a_fake():
 def test_a_function_without_a_rule_raises():
     with pytest.raises(RuntimeError, match="needs the numbers of a tensor"):
         torch.vmap(Unmapped.apply)(x)
+
+
+@pytest.mark.parametrize("name", ["nonzero", "unique", "unique_consecutive"])
+def test_operators_whose_results_have_any_shape(name):
+    # PyTorch refuses them even where all examples have one shape
+    with pytest.raises(RuntimeError, match="We do not support batching operators"):
+        torch.vmap(getattr(torch, name))(sparse)
+
+
+def test_results_of_several_shapes():
+    with pytest.raises(RuntimeError, match="equal size"):
+        torch.vmap(torch.argwhere)(x.relu())
 
 
 @pytest.mark.parametrize("randomness", ["error", "same", "different"])
