@@ -16,7 +16,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx .venv-accelerator,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx accelerator walk wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx accelerator walk wheel release-check clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -94,6 +94,14 @@ wheel: $(VENV)/made  # dist/*.whl
 	git archive HEAD | tar -x -C dist/export
 	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist dist/export
 	rm -rf dist/export
+
+# By the Pythons that pyproject.toml names; pyenv's run only by their paths.
+supported := 3.11 3.12 3.13
+PYTHONS ?= $(foreach version,$(supported),$(shell command -v pyenv >/dev/null && \
+    echo "$$(pyenv prefix "$$(pyenv latest $(version))")/bin/python" || echo python$(version)))
+
+release-check: wheel  # install the wheel in new environments, of each Python, and use it there as users do
+	$(python) tests/commands/release_check.py dist/jaxgrad-*.whl $(PYTHONS)
 
 clean:  # remove everything that the other targets made, environments included
 	rm -rf .venv* build dist *.egg-info .hypothesis .pytest_cache .ruff_cache

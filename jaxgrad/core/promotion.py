@@ -39,6 +39,7 @@ def promote_types(type1, type2) -> dtypes.dtype:
     >>> jaxgrad.promote_types(jaxgrad.float16, jaxgrad.bfloat16)
     torch.float32
     """
+    _check_dtypes("promote_types", type1=type1, type2=type2)
     if type1 is type2:
         return type1
     if not dtypes.FLOAT8.isdisjoint((type1, type2)):
@@ -74,9 +75,22 @@ def can_cast(from_, to) -> bool:
     >>> jaxgrad.can_cast(jaxgrad.float32, jaxgrad.int64)
     False
     """
-    if to.category == BOOLEAN:
-        return from_.category == BOOLEAN
-    return from_.category <= max(to.category, INTEGRAL)
+    try:
+        if to.category == BOOLEAN:
+            return from_.category == BOOLEAN
+        return from_.category <= max(to.category, INTEGRAL)
+    except AttributeError:
+        _check_dtypes("can_cast", from_=from_, to=to)
+        raise
+
+
+def _check_dtypes(name, **arguments):
+    for place, (argument, value) in enumerate(arguments.items(), 1):
+        if not isinstance(value, dtypes.dtype):
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position {place}) must be torch.dtype, not "
+                f"{type(value).__name__}"
+            )
 
 
 def result_type(*operands) -> dtypes.dtype:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..amp import autocast_mode, grad_scaler
+from ..amp import early_names
 from ..core import dtypes
-from ..frontend.deprecated import renamed
 from ..names.missing import missing_in
 
 
-class autocast(autocast_mode.autocast):
+class autocast(early_names.EarlyAutocast):
     """`jaxgrad.amp.autocast("cpu", ...)`; warns that this name is deprecated.
 
     >>> import warnings
@@ -17,17 +16,11 @@ class autocast(autocast_mode.autocast):
     True
     """
 
-    def __init__(
-        self,
-        enabled: bool = True,
-        dtype: dtypes.dtype = dtypes.bfloat16,
-        cache_enabled: bool = True,
-    ):
-        renamed("cpu.amp.autocast(args...)", "amp.autocast('cpu', args...)")
-        super().__init__("cpu", dtype, enabled, cache_enabled)
+    _early_device = "cpu"
+    _early_dtype = dtypes.bfloat16
 
 
-class GradScaler(grad_scaler.GradScaler):
+class GradScaler(early_names.EarlyGradScaler):
     """`jaxgrad.amp.GradScaler("cpu", ...)`; warns that this name is deprecated.
 
     >>> import warnings
@@ -36,16 +29,7 @@ class GradScaler(grad_scaler.GradScaler):
     False
     """
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
-        renamed("cpu.amp.GradScaler(args...)", "amp.GradScaler('cpu', args...)")
-        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    _early_device = "cpu"
 
 
 __getattr__ = missing_in(__name__)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..amp import autocast_mode, grad_scaler
+from ..amp import autocast_mode, early_names
 from ..core import dtypes
 from ..frontend.deprecated import renamed
 from ..names.missing import missing_in
 
 
-class autocast(autocast_mode.autocast):
+class autocast(early_names.EarlyAutocast):
     """`jaxgrad.amp.autocast("cuda", ...)`; warns that this name is deprecated.
 
     >>> import warnings
@@ -18,17 +18,11 @@ class autocast(autocast_mode.autocast):
     False
     """
 
-    def __init__(
-        self,
-        enabled: bool = True,
-        dtype: dtypes.dtype = dtypes.float16,
-        cache_enabled: bool = True,
-    ):
-        renamed("cuda.amp.autocast(args...)", "amp.autocast('cuda', args...)")
-        super().__init__("cuda", dtype, enabled, cache_enabled)
+    _early_device = "cuda"
+    _early_dtype = dtypes.float16
 
 
-class GradScaler(grad_scaler.GradScaler):
+class GradScaler(early_names.EarlyGradScaler):
     """`jaxgrad.amp.GradScaler("cuda", ...)`; warns that this name is deprecated.
 
     >>> import warnings
@@ -37,18 +31,7 @@ class GradScaler(grad_scaler.GradScaler):
     False
     """
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ):
-        renamed("cuda.amp.GradScaler(args...)", "amp.GradScaler('cuda', args...)")
-        super().__init__(
-            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
-        )
+    _early_device = "cuda"
 
 
 def custom_fwd(fwd=None, *, cast_inputs: dtypes.dtype | None = None):

@@ -272,6 +272,8 @@ def _known(part):
         return np.asarray(part)
     if isinstance(part, np.ndarray | list | tuple | range):
         return _known_list(part)
+    if isinstance(part, str):
+        raise TypeError("new(): invalid data type 'str': a tensor has no fields with names")
     is_index = hasattr(part, "__index__") and not is_of_pytorch(part)
     if isinstance(part, np.bool_) or not is_index:
         raise IndexError(

@@ -291,7 +291,7 @@ def _widths(name, y, x, dx, dim):
         return dim, 1 if dx is None else dx
     if not y.shape[dim]:
         return dim, 1
-    if x.ndim == 1 and y.ndim > 1:
+    if x.ndim == 1:
         if len(x) != y.shape[dim]:
             raise RuntimeError(
                 f"{name}: There must be one `x` value for each sample point: {len(x)} for "

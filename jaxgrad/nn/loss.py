@@ -29,7 +29,9 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 def _reduction(reduction, size_average=None, reduce=None):
     """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
-        reduction = _deprecated_reduction(size_average is not False, reduce is not False)
+        reduction = _deprecated_reduction(
+            size_average is None or bool(size_average), reduce is None or bool(reduce)
+        )
         warnings.warn(
             "size_average and reduce args will be deprecated, "
             f"please use reduction='{reduction}' instead.",
@@ -198,6 +200,7 @@ def nll_loss(
     tensor(2.5000)
     """
     reduction = _reduction(reduction, size_average, reduce)
+    target = _class_of_one_example(input, target)
     return ops.nll_loss(input, target, weight, reduction, ignore_index)
 
 
@@ -224,7 +227,19 @@ def cross_entropy(
     tensor(0.6931)
     """
     reduction = _reduction(reduction, size_average, reduce)
+    target = _class_of_one_example(input, target)
     return ops.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def _class_of_one_example(input, target):
+    """The target without dimensions where `input` is one example and the target a list of one."""
+    shapes = getattr(input, "shape", ()), getattr(target, "shape", ())
+    is_list = [len(shape) for shape in shapes] == [1, 1] and shapes[1] != shapes[0]
+    if is_list and len(target) != 1:
+        raise ValueError(
+            f"For 1D input, 1D target must have size 1, but got target size: {len(target)}"
+        )
+    return target.reshape(()) if is_list else target
 
 
 @api_boundary

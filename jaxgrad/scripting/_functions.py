@@ -14,7 +14,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     shares all of its attributes. The code runs as Python.
 
     example_inputs: a list of tuples of arguments; `save` uses the first. The other
-    arguments have no effect.
+    arguments have no effect. Raises TypeError for a number or a text.
 
     >>> layer = jaxgrad.nn.Linear(2, 1)
     >>> scripted = jaxgrad.jit.script(layer)
@@ -23,6 +23,8 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """
     if isinstance(obj, Module):
         return traced.scripted(obj, example_inputs)
+    if obj is None or isinstance(obj, bool | int | float | complex | str | bytes):
+        raise TypeError(f"{type(obj)} is a built-in class: script() takes modules and functions")
     return obj
 
 

@@ -267,3 +267,11 @@ def test_float64_is_refused_while_x64_is_off(wide):
 def test_numbers_that_only_int64_holds_are_refused_while_x64_is_off():
     with jax.enable_x64(False), pytest.raises(RuntimeError, match="type int without overflow"):
         promotion.cast(2**40, dtypes.int64)
+
+
+@pytest.mark.parametrize("function", [promotion.promote_types, promotion.can_cast])
+def test_dtypes_are_needed(function):
+    with pytest.raises(TypeError, match=r"\(position 1\) must be torch.dtype, not int"):
+        function(1, 2)
+    with pytest.raises(TypeError, match=r"\(position 2\) must be torch.dtype, not str"):
+        function(dtypes.float32, "float32")

@@ -185,7 +185,7 @@ ERRORS = [
     (slice(None, None, 0), ValueError, "slice step cannot be zero"),
     (slice(0, 1.5), TypeError, "slice indices must be integers or None"),
     (1.0, IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte"),
-    ((0, "a"), IndexError, "(got str)"),
+    ((0, "a"), TypeError, "invalid data type 'str'"),
     ([0.5], IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
     (MASK.T, IndexError, "The shape of the mask [3, 2] at index 0 does not match the shape of"),
     ((0, MASK[:, 0]), IndexError, "mask [2] at index 0 does not match"),

@@ -298,3 +298,28 @@ def test_sizes_of_targets_are_checked_before_their_dtype():
             function(logits, target)
         with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte"):
             function(logits, target[:4])
+
+
+def test_one_example_takes_its_class_as_a_list_of_one():
+    logits = jaxgrad.tensor([0.5, 1.0, -1.0]).requires_grad_()
+    for reduction in ("mean", "none"):
+        value = F.cross_entropy(logits, jaxgrad.tensor([0]), reduction=reduction)
+        assert value.shape == () and round(value.item(), 4) == 1.055
+    assert F.nll_loss(logits, jaxgrad.tensor([2])).item() == 1
+    for function in (F.cross_entropy, F.nll_loss):
+        with pytest.raises(ValueError, match="1D target must have size 1, but got target size: 2"):
+            function(logits, jaxgrad.tensor([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("options", "reduction"),
+    [((0, 1), "sum"), ((1, 0), "none"), ((None, 1), "mean"), (("sum",), "mean")],
+)
+def test_deprecated_options_of_losses_are_true_or_false(options, reduction):
+    with pytest.warns(UserWarning, match="size_average and reduce args will be deprecated"):
+        assert jaxgrad.nn.MSELoss(*options).reduction == reduction
+
+
+def test_a_loss_that_is_made_with_the_arguments_of_its_call_raises():
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor"):
+        jaxgrad.nn.CrossEntropyLoss(jaxgrad.ones(2, 3), jaxgrad.tensor([0, 1]))

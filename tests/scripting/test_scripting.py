@@ -101,3 +101,9 @@ class Both(nn.Module):
 
     def other(self, x):
         return x * 3
+
+
+@pytest.mark.parametrize("value", [3, "a", None, 0.5])
+def test_script_refuses_numbers_and_texts(value):
+    with pytest.raises(TypeError, match="is a built-in class"):
+        torch.jit.script(value)
