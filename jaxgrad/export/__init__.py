@@ -36,6 +36,7 @@ def export(
     derivative too. The other arguments have no effect.
 
     Parameters and buffers are inputs of the program, and buffers that a call changes are outputs.
+    Random numbers come from a key, which `module()` draws of the default generator at each call.
 
     Raises UserError, a RuntimeError, where a size that is to vary decides what the code does, and
     for `dynamic_shapes` that do not fit.

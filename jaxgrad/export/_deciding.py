@@ -205,8 +205,8 @@ def _refusal(shapes, error) -> Exception:
     message = str(error)
     if "random numbers drawn" in message:
         return UserError(
-            "random numbers drawn in an export would be the same in each call: export the module "
-            "in evaluation mode (module.eval()), or pass the numbers as an argument. At "
+            "random numbers drawn of a generator of your own in an export would be the same in "
+            "each call: leave out generator=, or pass the numbers as an argument. At "
             f"{_line_of(error)}"
         )
     named = _named(shapes, message)

@@ -115,6 +115,7 @@ def _description(program, notes) -> dict:
         "leaves": [list(leaf) if isinstance(leaf, tuple) else leaf for leaf in results.leaves],
         "changed": results.changed,
         "tracked": results.tracked,
+        "draws": results.draws,
         "ranges": {
             symbol: [bounds.lower, None if bounds.upper == UNBOUNDED else bounds.upper]
             for symbol, bounds in signature.ranges.items()
@@ -208,6 +209,7 @@ def _program(description, exported, state, example) -> ExportedProgram:
         [tuple(leaf) if isinstance(leaf, list) else leaf for leaf in description["leaves"]],
         description["changed"],
         description["tracked"],
+        description.get("draws", False),  # files of version 0.2 have no such entry
     )
     ranges = {
         symbol: Range(low, UNBOUNDED if high is None else high)

@@ -6,18 +6,24 @@ import jax
 
 from ..autograd import grad_mode
 from ..core.symbolic_extents import exporting
+from ..frontend.generator import default_generator
 from ..frontend.jax_interop import wide_operator
 from ..nn.module import Module
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, wrap
 from ._signature import Signature
 from ._state import Slot, holder_of
-from ._tracing import ARGUMENT
+from ._tracing import ARGUMENT, KEY
 from .graph_signature import InputKind
 
 NO_DERIVATIVE = (
     "this program was saved without its derivative: export it with with_vjp=True to have gradients "
     "after it is loaded, or call it under torch.no_grad()"
 )
+
+
+def new_words() -> Tensor:
+    """The key of a call, drawn of the default generator: uint32 of shape (4,)."""
+    return wrap(jax.numpy.asarray(default_generator.next_key()))
 
 
 def caller_of(exported):
@@ -38,7 +44,8 @@ class ProgramModule(Module):
     """A module that runs an exported program; its parameters and buffers are those of the module
     that was exported, under the same names.
 
-    Its code is that of the mode in which it was exported.
+    Its code is that of the mode in which it was exported. Each call of a program with random
+    numbers draws one key of the default generator.
     """
 
     def __init__(self, call, signature: Signature, tensors: dict[Slot, Tensor]):
@@ -53,7 +60,8 @@ class ProgramModule(Module):
         signature = self._signature
         inputs = signature.tensors_of(args, kwargs)
         state = {slot.path: self._tensor_of(slot) for slot in signature.slots}
-        outputs, changed = signature.tracked(*self._program(state, tuple(inputs)))
+        drawn = {KEY: new_words()} if signature.results.draws else {}
+        outputs, changed = signature.tracked(*self._program({**state, **drawn}, tuple(inputs)))
         self._write(changed, {**state, **self._arguments(inputs)})
         return signature.results_of(outputs)
 

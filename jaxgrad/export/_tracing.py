@@ -6,13 +6,16 @@ import contextlib
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from ..autograd import grad as gradients_of
 from ..autograd import grad_mode
 from ..core.symbolic_extents import exporting, is_symbolic
+from ..frontend.draw import fold
 from ..frontend.jax_interop import to_jax
 from ..late import LateModule
 from ..nn.module import Module
+from ..tape import mode
 from ..tape.mode import is_grad_enabled
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, held, wrap
@@ -27,6 +30,10 @@ jax_export = LateModule("jax.export")
 ARGUMENT = "argument:"
 
 
+# the key of the random numbers of a call has this name among the state
+KEY = "random key"
+KEY_STRUCT = jax.ShapeDtypeStruct((4,), np.uint32)
+
 # stands for an int among the results, which is a size that varies
 SIZE = "size"
 
@@ -38,13 +45,19 @@ class Results(NamedTuple):
 
     spec: their structure; leaves: a constant for each, None for a tensor, `SIZE` for a size;
     changed: the keys of what it has changed, in order; tracked: for each tensor among the leaves,
-    and what it has changed, whether it has a derivative.
+    and what it has changed, whether it has a derivative; draws: whether it draws random numbers, of
+    a key that is an input.
     """
 
     spec: Any
     leaves: list
     changed: list[str]
     tracked: list[bool]
+    draws: bool = False
+
+
+class KeyNeeded(Exception):
+    """A program that is traced without a key draws random numbers."""
 
 
 class Traced:
@@ -58,7 +71,7 @@ class Traced:
         self.target, self.slots, self.names = target, slots, names
         self.leaves, self.spec = leaves, spec
         self.results: Results | None = None
-        self.is_recording = is_grad_enabled()
+        self.is_recording, self.draws = is_grad_enabled(), False
         self.is_module = isinstance(target, Module)
         # a derivative may be traced later, when the module is in another mode
         self.members = members_of(target) if self.is_module else []
@@ -113,8 +126,27 @@ class Traced:
                     "of these; utils._pytree.register_pytree_node makes a class a container"
                 )
         tracked = [tensor.requires_grad for tensor in (*outputs, *changed.values())]
-        self.results = Results(spec, constants, [*changed], tracked)
+        self.results = Results(spec, constants, [*changed], tracked, self.draws)
         return tuple(outputs)
+
+
+@contextlib.contextmanager
+def drawing_of(key: Tensor | None):
+    """A block in which the default generator draws of a key. Raises KeyNeeded without one."""
+    number = 0
+
+    def words(count):
+        nonlocal number
+        if key is None:
+            raise KeyNeeded
+        first, number = number, number + count
+        return jax.numpy.concatenate([fold(held(key)), np.array([first, 0], np.uint32)])
+
+    token = mode.key_source.set(words)
+    try:
+        yield
+    finally:
+        mode.key_source.reset(token)
 
 
 class Recorded(NamedTuple):
@@ -161,30 +193,14 @@ def differentiable(traced: Traced):
 
     @to_jax
     def plain(state, inputs):
-        run = recorded(traced, state, inputs)
-        return run.outputs, run.changed
+        with drawing_of(state.get(KEY)):
+            run = recorded(traced, state, inputs)
+            return run.outputs, run.changed
 
     @to_jax
     def pullback(state, inputs, cotangents):
-        expected = traced.results.tracked
-        run = recorded(traced, state, inputs)
-        if traced.results.tracked != expected:
-            raise UserError(
-                "the code goes another way when it is traced again, for the derivative: export a "
-                "module whose code depends on its arguments alone"
-            )
-        gradients = [None] * len(run.leaves)
-        pairs = run.of(*cotangents)
-        if pairs:
-            results, others = zip(*[(t, _conjugate(c)) for t, c in pairs], strict=True)
-            leaves = [*run.leaves.values()]
-            gradients = gradients_of(results, leaves, others, allow_unused=True)
-        by_key = {
-            key: None if gradient is None else _conjugate(gradient)
-            for key, gradient in zip(run.leaves, gradients, strict=True)
-        }
-        of_state = {path: by_key.get(path) for path in state}
-        return of_state, tuple([by_key.get(number) for number in range(len(inputs))])
+        with drawing_of(state.get(KEY)):
+            return _gradients(traced, state, inputs, cotangents)
 
     program = jax.custom_vjp(plain)
 
@@ -198,6 +214,29 @@ def differentiable(traced: Traced):
     return program
 
 
+def _gradients(traced: Traced, state, inputs, cotangents):
+    """The gradients of the state and of the inputs, by the tape."""
+    expected = traced.results.tracked
+    run = recorded(traced, state, inputs)
+    if traced.results.tracked != expected:
+        raise UserError(
+            "the code goes another way when it is traced again, for the derivative: export a "
+            "module whose code depends on its arguments alone"
+        )
+    slopes = [None] * len(run.leaves)
+    pairs = run.of(*cotangents)
+    if pairs:
+        results, others = zip(*[(t, _conjugate(c)) for t, c in pairs], strict=True)
+        leaves = [*run.leaves.values()]
+        slopes = gradients_of(results, leaves, others, allow_unused=True)
+    by_key = {
+        key: None if slope is None else _conjugate(slope)
+        for key, slope in zip(run.leaves, slopes, strict=True)
+    }
+    of_state = {path: by_key.get(path) for path in state}
+    return of_state, tuple([by_key.get(number) for number in range(len(inputs))])
+
+
 def _conjugate(tensor):
     return tensor.conj().resolve_conj() if tensor.is_complex() else tensor
 
@@ -208,9 +247,19 @@ def _without_empty(cotangent):
 
 
 def lowered(traced: Traced, state, inputs, platforms):
-    """The `jax.export.Exported` of a trace, for arrays of these kinds, and the platforms for which
-    it was lowered.
+    """The `jax.export.Exported` of a trace, for arrays of these kinds. It has a key among its state
+    if the function draws random numbers.
     """
+    if not traced.draws:
+        try:
+            return _lowered(traced, state, inputs, platforms)
+        except KeyNeeded:
+            traced.draws = True
+    return _lowered(traced, {**state, KEY: KEY_STRUCT}, inputs, platforms)
+
+
+def _lowered(traced, state, inputs, platforms):
+    """The same, for as many of the platforms as it can be lowered for."""
     ended = []
 
     def program(state, inputs):

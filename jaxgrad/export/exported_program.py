@@ -173,6 +173,13 @@ class ExportedProgram:
         """Nothing: `jax.export` checks programs."""
         return []
 
+    @property
+    def draws(self) -> bool:
+        """Whether a call draws random numbers. `exported` has a key of them in the state, then: the
+        entry "random key", of four uint32.
+        """
+        return self._signature.results.draws
+
     def stablehlo(self) -> str:
         """The program as text."""
         return self.exported.mlir_module()
@@ -205,6 +212,7 @@ class ExportedProgram:
                 f"Graph signature: {self.graph_signature}",
                 f"Range constraints: {self.range_constraints}",
                 f"Platforms: {', '.join(self.platforms)}",
+                *["Random numbers: of a key, which each call draws"] * self.draws,
                 "",
             ]
         )

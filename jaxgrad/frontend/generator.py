@@ -94,6 +94,8 @@ class Generator:
         >>> jaxgrad.Generator(stream="jax").stream
         'jax'
         """
+        if mode.key_source.get() is not None:
+            return "jax"
         if self._state is None:
             return self._stream or _usual_stream()
         return "jax" if type(self._state) is int else "torch"
@@ -266,6 +268,9 @@ class Generator:
         if scope is not None:
             return [Ready(tracer) for tracer in scope.draw(self, request)]
         if is_traced():
+            source = mode.key_source.get()
+            if source is not None and self is default_generator:
+                return [Ready(source(request.count))]
             raise RuntimeError(
                 "random numbers drawn inside jax.jit would be drawn once, while tracing, and "
                 "frozen into the program: use jaxgrad.jit, or draw them outside and pass the "

@@ -132,6 +132,10 @@ casts = contextvars.ContextVar("jaxgrad.casts", default=None)
 draws = contextvars.ContextVar("jaxgrad.draws", default=None)
 
 
+# gives the words of a draw of the default generator in a program that is exported
+key_source = contextvars.ContextVar("jaxgrad.key_source", default=None)
+
+
 class Draws:
     """The random numbers that a function draws, repeated when it runs again."""
 

@@ -141,7 +141,7 @@ def test_an_argument_that_is_written_to():
         (lambda self, x: setattr(self, "kept", x * 2), "attribute self.kept of Module was"),
         (lambda self, x: self.list.append(x * 2), "appended to a list of the module"),
         (lambda self, x: object(), "one of the outputs with type"),
-        (lambda self, x: x + torch.randn(2), "random numbers drawn"),
+        (lambda self, x: x.uniform_(generator=torch.Generator()), "of a generator of your own"),
     ],
 )
 def test_what_no_program_does(forward, message):
