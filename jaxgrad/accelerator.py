@@ -9,7 +9,16 @@ from __future__ import annotations
 import gc
 import importlib
 
-from .core.device import as_device, default_device, device, devices_of, jax_device, wait_for
+from .core.device import (
+    as_device,
+    current_index,
+    default_device,
+    device,
+    devices_of,
+    jax_device,
+    set_current_index,
+    wait_for,
+)
 from .frontend.stream import Stream
 from .names.missing import missing_in
 
@@ -48,54 +57,49 @@ def device_count() -> int:
 
 
 def current_device_index() -> int:
-    """Return 0, the accelerator that a device without an index stands for. Raises RuntimeError if
-    there is none.
+    """Return the index of the accelerator that a device without an index stands for in this thread,
+    0 until `set_device_index`. Raises RuntimeError if there is none.
 
     >>> if jaxgrad.accelerator.is_available():
     ...     index = jaxgrad.accelerator.current_device_index()  # 0
     """
-    _required()
-    return 0
+    return current_index(_required().type)
 
 
 current_device_idx = current_device_index
 
 
 def set_device_index(device, /):
-    """Check an accelerator. A device without an index is the first one: give tensors and modules an
-    index in place of this. Raises RuntimeError for another one, or if there is none.
+    """Let a device without an index stand for an accelerator in this thread. Raises RuntimeError
+    for one that does not exist.
 
     >>> if jaxgrad.accelerator.is_available():
     ...     jaxgrad.accelerator.set_device_index(0)
     """
-    wanted = _wanted(device)
-    if wanted.index not in (None, 0):
-        raise RuntimeError(
-            f"torch.accelerator.set_device_index({device!r}): a device without an index is always "
-            f'the first: use device="{wanted}", or jax.default_device'
-        )
+    set_current_index(_wanted(device))
 
 
 set_device_idx = set_device_index
 
 
 class device_index:
-    """A block in which an accelerator is the current one, as `set_device_index` checks it; None
-    changes nothing.
+    """A block in which an accelerator is the current one, in this thread; None changes nothing.
 
     >>> with jaxgrad.accelerator.device_index(None):
     ...     y = jaxgrad.ones(2) * 2
     """
 
     def __init__(self, device: int | None, /):
-        self.device = device
+        self.device, self.around = device, None
 
     def __enter__(self):
         if self.device is not None:
+            self.around = current_device_index()
             set_device_index(self.device)
 
     def __exit__(self, *raised):
-        pass
+        if self.device is not None:
+            set_device_index(self.around)
 
 
 def synchronize(device=None, /):

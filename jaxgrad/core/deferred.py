@@ -213,6 +213,8 @@ class Stretch:
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return False
+        if jax.device_count() > 1 and _are_spread(arrays):
+            return False  # XLA would move what is on the default device to the others
         if not whole.is_ready(arrays):
             return False
         try:
@@ -279,6 +281,14 @@ def repeats_of(programs) -> tuple[float, float]:
     compile = COMPILE + COMPILE_OPERATOR * len(programs) + sum(cost.compile for cost in costs)
     start, end = cost_model.turns(host, saved, compile)
     return start, end - start if end < cost_model.NEVER else 0
+
+
+def _are_spread(arrays) -> bool:
+    """Whether arrays are on different devices; values of the host are on the default one."""
+    places = {frozenset(array.devices()) for array in arrays if isinstance(array, jax.Array)}
+    if any(isinstance(array, numpy.ndarray) for array in arrays):
+        places.add(frozenset((jax.local_devices()[0],)))
+    return len(places) > 1
 
 
 @repairs_caches

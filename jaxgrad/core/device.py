@@ -13,6 +13,7 @@ import copyreg
 import functools
 import operator
 import re
+import threading
 
 import jax
 import numpy as np
@@ -156,19 +157,51 @@ class NoCUDA(AssertionError, RuntimeError):
     """No GPU: for this device PyTorch raises AssertionError, for others RuntimeError."""
 
 
-@functools.cache
+# the devices that types without an index stand for, in each thread, as in PyTorch
+_current = threading.local()
+
+
+def current_index(type: str) -> int:
+    """The index that a device of a type without one stands for in this thread."""
+    return _current.__dict__.get(type, 0)
+
+
+def current_indices() -> tuple[tuple[str, int], ...]:
+    """The indices that have been set in this thread, with their types."""
+    return (*sorted(_current.__dict__.items()),)
+
+
+def set_current_index(wanted: device):
+    """Let the type of a device stand for it in this thread; nothing without an index. Raises
+    RuntimeError if it does not exist.
+    """
+    jax_device(wanted)
+    if wanted.index is None:
+        return
+    _current.__dict__[wanted.type] = wanted.index
+    if _chosen == device(wanted.type):
+        set_default(_chosen)
+
+
 def jax_device(wanted: device) -> jax.Device:
     """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
+    index = wanted.index
+    return _jax_device(device(wanted.type, current_index(wanted.type)) if index is None else wanted)
+
+
+@functools.cache
+def _jax_device(wanted):
     places = devices_of(wanted.type)
-    index = wanted.index or 0
-    if index < len(places):
-        return places[index]
+    if wanted.index < len(places):
+        return places[wanted.index]
     existing = [str(_name(place)) for type in PLATFORMS for place in devices_of(type)]
     has_plugin = not places and wanted.type in PLATFORMS
     cure = f"; install jax with its plugin for {wanted.type}" if has_plugin else ""
     words = f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}"
-    if wanted.type == "cuda":
+    if wanted.type == "cuda" and not places:
         raise NoCUDA(f"Torch not compiled with CUDA enabled: {words}")
+    if wanted.type == "cuda":
+        raise jax.errors.JaxRuntimeError(f"CUDA error: invalid device ordinal: {words}")
     raise RuntimeError(words)
 
 
@@ -181,6 +214,19 @@ def devices_of(type: str) -> list[jax.Device]:
         except RuntimeError:
             continue
     return []
+
+
+def of_tensors(name: str, error: ValueError, arrays) -> Exception:
+    """The error for the operator of a name in place of JAX's, for arrays of several devices; other
+    errors stay.
+    """
+    if "incompatible devices" not in str(error):
+        return error
+    places = {str(device_of(x)): None for x in arrays if isinstance(x, jax.Array) and x.committed}
+    return RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{' and '.join(places)}! {name} reads tensors of both: move them by `.to(device)`"
+    )
 
 
 def wait_for(wanted: device):
@@ -203,7 +249,8 @@ def has(type: str) -> bool:
 
 def type_of(place: jax.Device) -> str:
     """PyTorch's type of a device of JAX, of any process."""
-    return _TYPES.get(place.platform, "cpu")
+    local = (type for type in PLATFORMS if place in devices_of(type))
+    return next(local, None) or _TYPES.get(place.platform, "cpu")
 
 
 @functools.cache
@@ -214,17 +261,18 @@ def _name(place: jax.Device) -> device:
     return device(type) if type == "cpu" and index == 0 else device(type, index)
 
 
-# whether new tensors outside of blocks are on meta (`set_default_device`)
+# the device of new tensors outside of blocks (`set_default_device`), and whether it is meta
+_chosen = None
 _is_meta_default = False
 
 
 def set_default(wanted: device | None):
     """Set the device of new tensors; None leaves the choice to JAX."""
-    global _is_meta_default
+    global _chosen, _is_meta_default
     to_meta = wanted is not None and wanted.type == "meta"
     if not to_meta:
         jax.config.update("jax_default_device", None if wanted is None else jax_device(wanted))
-    _is_meta_default = to_meta
+    _chosen, _is_meta_default = wanted, to_meta
 
 
 def default_device() -> device:
@@ -240,7 +288,7 @@ def device_of_jax() -> device:
 
 def has_accelerator() -> bool:
     """Whether JAX has devices other than CPUs."""
-    return jax.default_backend() != "cpu"
+    return any(has(type) for type in PLATFORMS if type != "cpu")
 
 
 def check_pinning(name: str):

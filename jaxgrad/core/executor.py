@@ -18,7 +18,7 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, fork, spread, world
+from . import bounded_cache, device, fork, spread, world
 from . import kernel as kernels
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .jax_internals import is_traced
@@ -109,7 +109,10 @@ def _late(kernel: Kernel):
         if not functions:
             count_compiled(kernel)
             functions.append(disk_cache.from_disk(kernel.program.to_compile))
-        return functions[0](*arrays)
+        try:
+            return functions[0](*arrays)
+        except ValueError as error:
+            raise device.of_tensors(kernel.program.name, error, arrays) from None
 
     return call
 

@@ -17,7 +17,14 @@ from typing import NamedTuple
 import jax
 
 from .. import random
-from ..core.device import as_device, devices_of, jax_device, wait_for
+from ..core.device import (
+    as_device,
+    current_index,
+    devices_of,
+    jax_device,
+    set_current_index,
+    wait_for,
+)
 from ..core.device import device as Device
 from ..frontend.legacy_types import types_on
 from ..frontend.random import initial_seed as initial_seed
@@ -97,30 +104,26 @@ def init():
 
 
 def current_device() -> int:
-    """Return the index of the GPU that `device("cuda")` stands for, 0. Raises RuntimeError if there
-    is none.
+    """Return the index of the GPU that `device("cuda")` stands for in this thread, 0 until
+    `set_device`. Raises RuntimeError if there is none.
 
     >>> index = jaxgrad.cuda.current_device() if jaxgrad.cuda.is_available() else 0
     >>> index
     0
     """
     _jax_device_of(None)
-    return 0
+    return current_index("cuda")
 
 
 def set_device(device):
-    """Check a device. "cuda" without an index is the first GPU: give tensors and modules an index
-    in place of this. Raises RuntimeError for a GPU that does not exist.
+    """Let "cuda" without an index stand for a GPU in this thread; nothing for a negative index.
+    Raises RuntimeError for a GPU that does not exist.
 
     >>> if jaxgrad.cuda.is_available():
     ...     jaxgrad.cuda.set_device(0)
     """
-    if _wanted(device).index not in (None, 0):
-        raise RuntimeError(
-            f'torch.cuda.set_device({device!r}): "cuda" without an index is always cuda:0; use '
-            f'device="cuda:{_wanted(device).index}", or jax.default_device'
-        )
-    _jax_device_of(device)
+    if not isinstance(device, int) or device >= 0:
+        set_current_index(_wanted(device))
 
 
 def get_device_name(device=None) -> str:
@@ -160,13 +163,16 @@ def get_arch_list() -> list[str]:
 
 
 def get_device_capability(device=None) -> tuple[int, int]:
-    """Return the compute capability of a GPU. Raises RuntimeError if it does not exist.
+    """Return the compute capability of a GPU; (0, 0) where JAX tells none, as for those of AMD.
+    Raises RuntimeError if it does not exist.
 
     >>> pair = jaxgrad.cuda.get_device_capability() if jaxgrad.cuda.is_available() else (0, 0)
     >>> len(pair)
     2
     """
-    major, minor = str(_jax_device_of(device).compute_capability).split(".")
+    # a GPU of AMD has a name in place of numbers, and other platforms have nothing
+    number = getattr(_jax_device_of(device), "compute_capability", "")
+    major, _, minor = number.partition(".") if number[:1].isdigit() else ("0", "", "0")
     return int(major), int(minor)
 
 
@@ -191,8 +197,8 @@ def synchronize(device=None):
 
 
 class device:
-    """A block in which a GPU is the current one: the first, or none. Raises RuntimeError for
-    another one: give tensors and modules its index.
+    """A block in which a GPU is the current one, in this thread; None or a negative index changes
+    nothing. Raises RuntimeError for a GPU that does not exist.
 
     >>> if jaxgrad.cuda.is_available():
     ...     with jaxgrad.cuda.device(0):
@@ -200,14 +206,18 @@ class device:
     """
 
     def __init__(self, device):
-        self.idx = None if device is None else device
+        self.idx, self.prev_idx = -1 if device is None else device, -1
+        if not isinstance(self.idx, int):
+            self.idx = as_device(device).index
+            self.idx = current_index("cuda") if self.idx is None else self.idx
 
     def __enter__(self):
-        if self.idx is not None and self.idx != -1:
-            set_device(self.idx)
+        self.prev_idx = current_index("cuda")
+        set_device(self.idx)
 
     def __exit__(self, *raised):
-        pass
+        if self.idx >= 0:
+            set_device(self.prev_idx)
 
 
 class device_of(device):

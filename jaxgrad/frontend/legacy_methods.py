@@ -139,6 +139,21 @@ class LegacyMethods:
         check_pinning("pin_memory()")
         return self
 
+    def record_stream(self, stream):
+        """Do nothing: XLA keeps the memory of a tensor until all that reads it is done.
+
+        stream: of the device of the tensor. Raises NotImplementedError for a tensor on a CPU.
+
+        >>> x = jaxgrad.ones(3)
+        >>> if jaxgrad.cuda.is_available():
+        ...     x.cuda().record_stream(jaxgrad.cuda.current_stream())
+        """
+        if self.device.type == "cpu":
+            raise NotImplementedError(
+                "Could not run 'aten::record_stream' with arguments from the 'CPU' backend: the "
+                "work of a CPU has no streams"
+            )
+
     def is_shared(self) -> bool:
         """Return False: no tensor is in memory that processes share.
 

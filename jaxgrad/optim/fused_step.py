@@ -22,6 +22,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..compiled.jit import jit
 from ..core.aval import IMMEDIATE, META
+from ..core.device import places_of
 from ..nn.parameter import is_lazy
 from ..storage import commit
 from ..storage.alias import assign
@@ -53,16 +54,23 @@ Part = tuple[Update, list[Tensor], list[Tensor]]
 MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
 
 
-def _by_view(params, grads):
+def _by_place(params, grads):
     """The parameters with their gradients; apart, in programs of their own, those that span
-    processes and those that do not.
+    processes and those that do not, and those of other devices.
     """
-    views: dict[bool, tuple[list, list]] = {}
+    places: dict[tuple, tuple[list, list]] = {}
     for param, grad in zip(params, grads, strict=True):
-        view = views.setdefault(spans_processes(param), ([], []))
-        view[0].append(param)
-        view[1].append(grad)
-    return views.values()
+        place = places.setdefault((spans_processes(param), _devices_of(param)), ([], []))
+        place[0].append(param)
+        place[1].append(grad)
+    return places.values()
+
+
+def _devices_of(param) -> frozenset | None:
+    """The devices that a parameter is on; None where there is one, or a trace."""
+    if jax.device_count() == 1 or abstract_value(param).mode != IMMEDIATE:
+        return None
+    return frozenset(places_of(param._value))
 
 
 # ---- one step
@@ -100,7 +108,7 @@ def structure_among(active: frozenset):
     return functools.partial(structure_of, active=active)
 
 
-_values = operator.methodcaller("values")
+_values, _number = operator.methodcaller("values"), operator.attrgetter("id")
 
 
 def _rule_of(optimizer, group):
@@ -127,7 +135,9 @@ class FusedStep:
     `writes`: pairs of a tensor and its new array; `created`: what stores the state that this call
     creates; `counts`: by id the step counters that are advanced, and their arrays afterwards;
     `copies`: by id the copies of counters that are shared with parameters without a gradient;
-    `new_counter`: the counter of all parameters whose state this call creates.
+    `new_counter`: the counter of all parameters whose state this call creates; `homes`: by id the
+    devices of counters; `moved`: by id and devices the copies of counters that are shared with
+    parameters on other devices.
     """
 
     def __init__(self, optimizer):
@@ -138,6 +148,8 @@ class FusedStep:
         self.counts: dict[int, tuple] = {}
         self.copies: dict[int, Tensor] = {}
         self.new_counter: Tensor | None = None
+        self.homes: dict[int, frozenset] = {}
+        self.moved: dict[tuple, Tensor] = {}
 
     def run(self):
         """Update all groups, then the step counters."""
@@ -156,7 +168,7 @@ class FusedStep:
                 else:
                     params.append(param)
                     grads.append(grad)
-            for chosen in _by_view(params, grads):
+            for chosen in _by_place(params, grads):
                 parts = self.optimizer.parts(group, *chosen)
                 work += [(number, group, *part) for part in parts]
         if self.scope is not None:
@@ -224,6 +236,17 @@ class FusedStep:
                     self.copies[id(count)] = wrap(count._array)
                 known[param]["step"] = self.copies[id(count)]
 
+    def separate_places(self, states, devices):
+        """Give parameters on devices their own step counters where they share those of others."""
+        for state in states:
+            count = state["step"]
+            if self.homes.setdefault(id(count), devices) != devices:
+                if (id(count), devices) not in self.moved:
+                    copy = wrap(jax.device_put(count._array, min(devices, key=_number)))
+                    self.moved[id(count), devices] = copy
+                    self.homes[id(copy)] = devices
+                state["step"] = self.moved[id(count), devices]
+
     def state_for(self, rule, group, param):
         """Return the state of a parameter, created at its first step."""
         if not (rule.counts or rule.states):
@@ -260,6 +283,8 @@ class FusedStep:
     def update(self, position, group, rule, params, grads):
         """Run the program of one rule on parameters of a group and store its results."""
         states = [self.state_for(rule, group, param) for param in params]
+        if rule.counts and (devices := _devices_of(params[0])) is not None:
+            self.separate_places(states, devices)
         counts, count_of = distinct([state["step"] for state in states] if rule.counts else ())
         kept = [(state, name) for name in rule.states for state in states]
         fresh = [i for i, s in enumerate(states) if rule.states and s[rule.states[0]] is None]
@@ -500,6 +525,7 @@ class FusedOptimizer(Optimizer):
         return (
             not any(dict.get(group, "differentiable") for group in self.param_groups)
             and all(map(_is_alone, params))
+            and len({*map(_devices_of, params)}) < 2
             and not any(is_sparse(param.grad) for param in params)
         )
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..core import dtypes
-from ..core.device import is_meta
+from ..core.device import current_indices, is_meta
 from . import mode, node_annotations, version_counter
 
 
@@ -36,6 +36,7 @@ def in_key() -> tuple:
         jax.config.jax_default_device,
         jax.config.jax_default_matmul_precision,
         is_meta(None),
+        current_indices(),
     )
 
 

@@ -403,7 +403,7 @@ NO_SETTINGS = {
     "compiled.verify": {"running"},
     "core.bounded_cache": {"_in_force"},
     "core.deferred": {"mode"},  # who runs operators, not what they give
-    "core.device": {"_is_meta_default"},  # in the key of programs
+    "core.device": {"_chosen", "_is_meta_default"},  # in the key of programs
     "core.dtypes": {"default"},  # in the key of programs
     "core.executor": {"_wide_types", "chosen", "observers"},
     "core.fork": {"_refusal", "is_forked"},

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable
 
+import jax
 import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
@@ -69,6 +70,8 @@ def get_total_norm(
     if not tensors:
         return zeros(())
     tensors = [implementation().merged_values(t) if is_sparse(t) else t for t in tensors]
+    if jax.device_count() > 1 and len({tensor.device for tensor in tensors}) > 1:
+        tensors = [_total_norm([t], norm_type).to(tensors[0].device) for t in tensors]
     total = _total_norm(tensors, norm_type)
     if error_if_nonfinite:
         _check_finite(total, norm_type)

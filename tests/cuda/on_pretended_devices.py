@@ -1,0 +1,185 @@
+"""The program that test_pretended_devices.py runs in its own process: programs as users of CUDA
+write them, on four devices of the CPU in the place of GPUs. It prints what they give.
+"""
+
+import io
+import json
+import threading
+
+import jax
+
+DEVICES = jax.local_devices()
+
+
+def local_devices(backend=None):
+    """The first device is the CPU, and the others are GPUs."""
+    if backend in (None, "gpu", "cpu"):
+        return {None: DEVICES, "gpu": DEVICES[1:], "cpu": DEVICES[:1]}[backend]
+    raise RuntimeError(backend)
+
+
+jax.local_devices = local_devices
+
+import jaxgrad as torch  # noqa: E402 - it reads the devices
+from jaxgrad import nn  # noqa: E402
+
+
+def error_of(call):
+    try:
+        return call()
+    except Exception as error:
+        return [isinstance(error, RuntimeError), isinstance(error, AssertionError), str(error)]
+
+
+def current_devices():
+    """The device that "cuda" is: after `set_device`, in blocks, and in another thread."""
+    names = []
+
+    def note():
+        names.append(str(torch.ones(1, device="cuda").device))
+
+    note()
+    torch.cuda.set_device(1)
+    note()
+    with torch.cuda.device(2):
+        note()
+        with torch.accelerator.device_index(3):
+            note()
+        names.append(torch.cuda.current_device())
+    names.append(str(torch.ones(1).cuda().device))
+    thread = threading.Thread(target=note)
+    thread.start()
+    thread.join()
+    torch.set_default_device("cuda")
+    names.append(str(nn.Linear(1, 1).weight.device))
+    torch.cuda.set_device(3)
+    names.append(str(torch.ones(1).device))
+    torch.set_default_device(None)
+    compiled = torch.compile(lambda x: x.cuda() * 2)
+    names.append(str(compiled(torch.ones(1, device="cuda:3")).device))
+    torch.cuda.set_device(0)
+    names.append(str(torch.ones(1).device))
+    return names
+
+
+class Halves(nn.Module):
+    """A network whose halves may be on two devices."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8).to(first), nn.Linear(8, 2).to(second)
+
+    def forward(self, x):
+        hidden = self.first(x.to(self.first.weight.device)).relu()
+        return self.second(hidden.to(self.second.weight.device))
+
+
+def losses_of(name, *places):
+    """Five steps of an optimizer, which is saved and loaded after the third."""
+    torch.manual_seed(0)
+    model = Halves(*places)
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01)
+    x, y = torch.randn(6, 4), torch.tensor([0, 1] * 3).to(places[1])
+    losses = []
+    for i in range(5):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        losses.append(loss.item())
+        if i == 2:
+            file = io.BytesIO()
+            torch.save([model.state_dict(), optimizer.state_dict()], file)
+            file.seek(0)
+            weights, state = torch.load(file)
+            optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01)
+            model.load_state_dict(weights)
+            optimizer.load_state_dict(state)
+    assert [str(p.device) for p in model.parameters()] == [str(p) for p in places for _ in "wb"]
+    return losses
+
+
+def mixed_precision(place):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2).to(place)
+    optimizer, scaler = torch.optim.Adam(model.parameters()), torch.amp.GradScaler(place[:4])
+    data = torch.utils.data.TensorDataset(torch.randn(6, 4), torch.arange(6) % 2)
+    losses = []
+    for x, y in torch.utils.data.DataLoader(data, 3, pin_memory=True):
+        x, y = x.to(place, non_blocking=True), y.to(place, non_blocking=True)
+        with torch.autocast(place[:4].rstrip(":"), dtype=torch.bfloat16):
+            loss = nn.functional.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.item())
+    return losses
+
+
+def frequent():
+    """The devices of calls on two devices that come up so often that they could be one program."""
+    places = set()
+    for _ in range(100):
+        here, there = torch.ones(3) * 2, torch.ones(3, device="cuda:1") * 3
+        here, there = here + 1, there + 1
+        places.add((str(here.device), str(there.device)))
+    return sorted(places)
+
+
+def copies():
+    """The device of the losses of steps that may not copy to another device, or their errors."""
+    model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Dropout(0.1), nn.Linear(8, 2))
+    model.to("cuda:1")
+    x, y = torch.ones(6, 4, device="cuda:1"), torch.tensor([0, 1] * 3, device="cuda:1")
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    errors = []
+    for call in (step, torch.compile(step)):
+        for _ in range(3):
+            call()
+        with jax.transfer_guard_device_to_device("disallow_explicit"):
+            errors.append(error_of(lambda call=call: str(call().device)))
+    return errors
+
+
+def streams():
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        y = torch.ones(3, device="cuda") * 2
+        y.record_stream(stream)
+    return [y.tolist(), torch.cuda.get_device_capability(), torch.cuda.memory_allocated()]
+
+
+def main():
+    a, b = torch.ones(2, device="cuda:1"), torch.ones(2, device="cuda:2")
+    names = "SGD", "Adam", "Adafactor", "NAdam"
+    print(
+        json.dumps(
+            {
+                "current": current_devices(),
+                "losses": [
+                    [losses_of(name, "cpu", "cpu"), losses_of(name, "cuda:0", "cuda:1")]
+                    for name in names
+                ],
+                "mixed precision": [mixed_precision("cpu"), mixed_precision("cuda:2")],
+                "frequent": frequent(),
+                "copies": copies(),
+                "streams": streams(),
+                "two devices": error_of(lambda: (a + b).tolist()),
+                "no device": error_of(lambda: torch.cuda.set_device(4)),
+            }
+        )
+    )
+
+
+main()

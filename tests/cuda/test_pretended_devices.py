@@ -1,0 +1,64 @@
+"""Programs that are written for CUDA, on four devices of the CPU that stand for GPUs."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import hangs
+
+PROGRAM = Path(__file__).parent / "on_pretended_devices.py"
+
+
+@functools.cache
+def printed():
+    flags = "--xla_force_host_platform_device_count=5"
+    child = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        timeout=hangs.LIMIT,
+    )
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
+
+
+def test_cuda_without_an_index_is_the_current_device_of_the_thread():
+    devices = printed()["current"]
+    assert devices[:6] == ["cuda:0", "cuda:1", "cuda:2", "cuda:3", 2, "cuda:1"]
+    assert devices[6:] == ["cuda:0", "cuda:1", "cuda:3", "cuda:3", "cpu"]
+
+
+def test_parameters_on_two_devices_are_trained_as_on_one():
+    for on_cpu, on_two in printed()["losses"]:
+        assert on_two == pytest.approx(on_cpu, rel=1e-6)
+        assert on_cpu[-1] < on_cpu[0]
+
+
+def test_mixed_precision_with_a_pinned_loader():
+    on_cpu, on_gpu = printed()["mixed precision"]
+    assert on_gpu == pytest.approx(on_cpu, rel=1e-6)
+
+
+def test_frequent_calls_on_two_devices_stay_on_theirs():
+    assert printed()["frequent"] == [["cpu", "cuda:1"]]
+
+
+def test_a_step_copies_nothing_to_another_device():
+    assert printed()["copies"] == ["cuda:1", "cuda:1"]
+
+
+def test_streams_and_what_is_not_known_of_a_device():
+    assert printed()["streams"] == [[2, 2, 2], [0, 0], 0]
+
+
+def test_errors_of_devices():
+    is_runtime_error, _, text = printed()["two devices"]
+    assert is_runtime_error and "Expected all tensors to be on the same device" in text
+    assert "cuda:1 and cuda:2" in text
+    is_runtime_error, is_assertion, text = printed()["no device"]
+    assert is_runtime_error and not is_assertion and "invalid device ordinal" in text
