@@ -434,7 +434,7 @@ def test_strides_of_examples():
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         func.vmap(lambda a: a.mul_(2))(torch.ones(3, 1).expand(3, 4))
     ones = func.vmap(lambda a: torch.ones(3, 4).t().clone())(x)
-    assert ones.stride() == (12, 1, 4)  # PyTorch's, of memory that the examples do not share
+    assert ones.stride() == (12, 1, 4)  # PyTorch expands it: docs/conventions.md
 
 
 def test_tangents_that_are_constants_of_an_example():
