@@ -77,8 +77,18 @@ def programs_of(name: str) -> list:
     for call in calls_of(name):
         programs.append(call)
         if any(call.tracked) and call.differentiable_outputs:
-            programs.append(call.reverse(call.tracked))
+            gradients = call.reverse(call.tracked)
+            programs += [gradients] if _has_formulas(gradients) else []
     return programs
+
+
+def _has_formulas(gradients) -> bool:
+    """Whether the gradients are known at all, whatever the platform."""
+    try:
+        _ = gradients.outputs
+    except NotImplementedError:
+        return False
+    return True
 
 
 def lowered(program, platform: str) -> Lowered:

@@ -1,5 +1,9 @@
 """The command `jaxgrad platforms`: facts from StableHLO, and what operators are on platforms."""
 
+import pathlib
+
+import pytest
+
 from jaxgrad import platforms
 from jaxgrad.cli import main
 
@@ -37,3 +41,15 @@ def test_command(capsys):
     assert "| `linalg.eigvals` |" in text and "`lapack_sgeev_ffi`" in text
     assert main(["platforms", "no_such"]) == 1
     assert capsys.readouterr().err == "jaxgrad platforms: no operator no_such\n"
+
+
+@pytest.mark.checkout
+@pytest.mark.parametrize("name", ["linalg_qr", "nll_loss", "cos"])
+def test_the_page_is_what_the_command_prints(name):
+    """Else run `python -m jaxgrad platforms > docs/api/platforms.md`."""
+    page = pathlib.Path(__file__).parents[1] / "docs/api/platforms.md"
+    text = platforms.table([name])
+    assert text.startswith(platforms.HEAD) and page.read_text().startswith(platforms.HEAD)
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert set(rows) <= set(page.read_text().splitlines())
+    assert rows or f"| `{name}` |" not in page.read_text()
