@@ -311,12 +311,14 @@ class Body:
             yield '<p>Its methods have <a href="torch.Tensor.html">a page of their own</a>.</p>'
 
     def picture(self, summary: str) -> str:
-        """The formula of an operator, which stands in its summary, and the plot of its values."""
+        """The formula of an operator, if its summary has one alone, and the plot of its values. Of
+        several, each holds for a part of the numbers.
+        """
         if not self.is_operator() or is_inplace(self.entry):
             return ""
         code = [html.unescape(part) for part in re.findall("<code>(.*?)</code>", summary)]
-        formula = next((tex(part) for part in code if re.search(r"[(*/+]", part)), None)
-        shown = f'<p class="tex">{convert(formula)}</p>' if formula else ""
+        formulas = [part for part in code if re.search(r"[(*/+]", part)]
+        shown = f'<p class="tex">{convert(tex(*formulas))}</p>' if len(formulas) == 1 else ""
         return shown + plot(self.entry.value)
 
     def signatures(self) -> str:
