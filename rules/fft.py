@@ -11,8 +11,10 @@ import numpy
 from jax import lax
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, tpu_kernels
 from jaxgrad.core.primitive import op
+
+tpu_kernels.register_transform()
 
 _BY_ROOT, _BY_N = 1, 2
 _MOST_DIMS = 3  # of one lax.fft
