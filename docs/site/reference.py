@@ -318,7 +318,8 @@ class Body:
             return ""
         code = [html.unescape(part) for part in re.findall("<code>(.*?)</code>", summary)]
         formulas = [part for part in code if re.search(r"[(*/+]", part)]
-        shown = f'<p class="tex">{convert(tex(*formulas))}</p>' if len(formulas) == 1 else ""
+        formula = tex(*formulas) if len(formulas) == 1 else None
+        shown = f'<p class="tex">{convert(formula)}</p>' if formula else ""
         return shown + plot(self.entry.value)
 
     def signatures(self) -> str:
