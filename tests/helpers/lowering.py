@@ -35,7 +35,16 @@ def narrowed(array, dtype):
     """The array with floats of a dtype in the place of float64, complex64 for complex128."""
     if array.dtype == numpy.complex128:
         return jnp.asarray(array, jnp.complex64)
-    return jnp.asarray(array, dtype if array.dtype == numpy.float64 else array.dtype)
+    if array.dtype != numpy.float64:
+        return jnp.asarray(array)
+    if jnp.issubdtype(dtype, jnp.integer):
+        array = numpy.clip(numpy.nan_to_num(array), *_limits(dtype))
+    return jnp.asarray(array, dtype)
+
+
+def _limits(dtype):
+    limits = jnp.iinfo(dtype)
+    return limits.min, limits.max
 
 
 def value(problem, dtype):

@@ -170,6 +170,26 @@ def test_optimizers(name):
     lower(training_step(model, optimizer, lambda y: (y * y).sum()), torch.ones(2, 4))
 
 
+def test_closure_of_lbfgs():
+    """LBFGS itself runs on the host: what is compiled is the closure."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.LBFGS(model.parameters())
+
+    def closure(x):
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        return loss.detach()
+
+    lower(closure, torch.ones(2, 4))
+
+
+def test_sparse_adam():
+    model = nn.Embedding(5, 3, sparse=True)
+    optimizer = torch.optim.SparseAdam(model.parameters())
+    lower(training_step(model, optimizer, lambda y: y.square().sum()), torch.tensor([1, 3, 1]))
+
+
 @pytest.mark.parametrize("name", some(LAYERS, 11))
 def test_layers(name):
     make_layer, *shapes = LAYERS[name]
