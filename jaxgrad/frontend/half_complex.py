@@ -94,9 +94,10 @@ def compute(function, args, kwargs):
         )
     if not any(True for _ in tensors_in((*args, *kwargs.values()))) and "dtype" not in kwargs:
         kwargs = {**kwargs, "dtype": dtypes.complex64}  # in place of a default dtype
+    single = {name: v if name == "out" else _in_single(v) for name, v in kwargs.items()}
     token = _depth.set(_depth.get() + 1)
     try:
-        return _call(function, _in_single(args), _in_single(kwargs), True)
+        return _call(function, _in_single(args), single, True)
     finally:
         _depth.reset(token)
 
@@ -184,12 +185,13 @@ def _refuse_bits(name, args, kwargs):
 def _shown(part, is_half, known):
     """A result as users see it: rounded, unless it is an argument or shares memory with one."""
     if not isinstance(part, Tensor):
-        return part
+        return complex32 if is_half and part is dtypes.complex64 else part
     if not is_half:
         is_same = type(part) is HalfComplex and id(part) in known
         return part.clone() if is_same else part  # of another dtype, which was the same inside
     if id(part) in known:
-        return part
+        is_converted = type(part) is not HalfComplex and part.dtype is dtypes.complex64
+        return _rounded_once(part.clone()) if is_converted else part
     if part.dtype is dtypes.float32:
         return part.to(dtypes.float16)
     return _rounded_once(part) if part.dtype is dtypes.complex64 else part

@@ -7,6 +7,7 @@ for the in-place form, `add_(Tensor(a!) self, ...)`.
 from __future__ import annotations
 
 from ..core import view_ops
+from ..core.dtypes import HalfComplexResult
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
@@ -68,6 +69,8 @@ def inplace_operator(name: str, functional: str, find):
         except Exception as error:
             if interception.override is None and meets_override(args, kwargs):
                 return general_call(args, kwargs)
+            if type(error) is HalfComplexResult:
+                return operator.write_half_complex(args, kwargs)
             if is_protocol and is_foreign(args):
                 return NotImplemented
             hide_frames(error)
@@ -154,6 +157,18 @@ class InPlace(Operator):
         if is_short and (call.only_arrays or type(args[-1]) is float):
             self.remember(call, args)
         return target
+
+    def write_half_complex(self, args, kwargs):
+        """Write to the first argument what is computed in complex32, and return it."""
+        target = args[0]
+        permit(self.written_as, target, target.requires_grad)
+        result = interception.half_complex(self.public(self.name), args, kwargs)
+        if result.dtype.is_complex:
+            raise RuntimeError(
+                f"{self.written_as}: result type ComplexHalf can't be cast to the desired output "
+                f"type {target.dtype.scalar_type}"
+            )
+        return target.copy_(result)
 
     def remember(self, call, args):
         """Add a call to `fitting`, if its result needs no cast and the target cannot lose its

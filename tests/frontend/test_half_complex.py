@@ -200,3 +200,48 @@ def test_real_results_are_written_to_half_precision(z):
     assert torch.norm(z[:1], out=out) is out and out.tolist() == pytest.approx(5**0.5, rel=1e-3)
     out = torch.ones(1, dtype=torch.float16)
     assert torch.abs(z[:1] * 0, out=out) is out and out.tolist() == [0]
+
+
+IN_PLACE = [
+    (lambda x: x.eq_(1 + 0j), [1.0, 0.0]),
+    (lambda x: x.ne_(torch.tensor(1 + 0j)), [0.0, 1.0]),
+    (lambda x: torch.compile(lambda y: y.eq_(1 + 0j))(x), [1.0, 0.0]),
+    (lambda x: torch.eq(torch.ones(2).half(), 1 + 0j, out=x), [1.0, 1.0]),
+    (lambda x: torch.ne(x, 2 + 0j, out=x), [1.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize("function, values", IN_PLACE)
+def test_comparisons_with_complex_numbers_are_written(function, values):
+    x = torch.tensor([1.0, 2.0], dtype=torch.float16)
+    assert function(x) is x
+    assert (x.dtype, x.tolist()) == (torch.float16, values)
+
+
+@pytest.mark.parametrize("name", ["add_", "mul_", "div_", "pow_", "__iadd__", "copysign_", "lt_"])
+@pytest.mark.parametrize("number", [1 + 2j, torch.tensor(1 + 2j)])
+def test_complex_results_are_not_written_to_real_tensors(name, number):
+    x = torch.tensor([1.0, 2.0], dtype=torch.float16)
+    with pytest.raises(RuntimeError, match=r"result type ComplexHalf can't|not implemented for"):
+        getattr(x, name)(number)
+    assert (x.dtype, x.tolist(), x._version) == (torch.float16, [1.0, 2.0], 0)
+
+
+def test_a_leaf_that_requires_grad_is_not_compared_in_place():
+    x = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.eq_(1 + 2j)
+
+
+def test_a_tensor_of_complex64_becomes_one_of_complex32(z):
+    x = torch.tensor(VALUES, requires_grad=True)
+    half = x.type_as(z)
+    assert (half.dtype, half.tolist()) == (torch.complex32, HELD)
+    assert x.dtype is torch.complex64
+    half.real.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+
+
+def test_result_types_of_numbers(z):
+    assert torch.result_type(z, 1 + 2j) is torch.complex32
+    assert torch.result_type(z, torch.ones(2)) is torch.complex64
