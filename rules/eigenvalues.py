@@ -10,10 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import matrices
 
-from jaxgrad.core import dtypes, lacking, promotion
+from jaxgrad.core import dtypes, lacking, promotion, tpu_kernels
 from jaxgrad.core.program import takes_part
-
-lacking.register()
 
 # Two values that differ by less than this many roundings of the largest one count as equal.
 _EQUAL = 10
@@ -234,7 +232,7 @@ def linalg_eigh_vectors_jvp(tangent, values, vectors):
 def linalg_svd(A, full_matrices=True, driver=None):
     check_matrices("linalg.svd", A, square=False)
     _refuse_driver(driver)
-    factors = jnp.linalg.svd(A, full_matrices=full_matrices)
+    factors = tpu_kernels.svd(A, full_matrices)
     left, right = _in_general_position(
         factors.S, factors.U, matrices.hermitian_transpose(factors.Vh)
     )
@@ -244,7 +242,7 @@ def linalg_svd(A, full_matrices=True, driver=None):
 def linalg_svdvals(A, driver=None):
     check_matrices("linalg.svd", A, square=False)
     _refuse_driver(driver)
-    return jnp.linalg.svd(A, compute_uv=False)
+    return tpu_kernels.svdvals(A)
 
 
 def _refuse_driver(driver):
@@ -418,7 +416,7 @@ def svd(self, some=True, compute_uv=True):
     check_matrices("linalg.svd", self, square=False)
     rows, columns = self.shape[-2:]
     left, right = (jnp.zeros((*self.shape[:-2], n, n), self.dtype) for n in (rows, columns))
-    return left, jnp.linalg.svd(self, compute_uv=False), right
+    return left, tpu_kernels.svdvals(self), right
 
 
 svd.tells_missing, svd.undefined = True, linalg_svd.undefined
@@ -446,15 +444,22 @@ def svd_v_jvp(tangent, U, S, V, compute_uv):
 # eigenvalues of any matrix
 
 
+_NO_EIG = {
+    "operators": "linalg.eig, and linalg.eigvals",
+    "tpu": "move the matrix to the CPU with .cpu() and the results back with .to(device), or use "
+    "linalg.eigh or linalg.eigvalsh if the matrix is symmetric or Hermitian",
+}
+
+
 def linalg_eig(self):
     check_matrices("linalg.eig", self)
-    decomposition = jnp.linalg.eig(self)
+    decomposition = lacking.without_kernel(jnp.linalg.eig, self, **_NO_EIG)
     return decomposition.eigenvalues, decomposition.eigenvectors
 
 
 def linalg_eigvals(self):
     check_matrices("linalg.eigvals", self)
-    return jnp.linalg.eigvals(self)
+    return lacking.without_kernel(jnp.linalg.eigvals, self, **_NO_EIG)
 
 
 linalg_eig.tells_missing = True

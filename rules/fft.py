@@ -11,10 +11,8 @@ import numpy
 from jax import lax
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, promotion, tpu_kernels
+from jaxgrad.core import dtypes, lacking, promotion
 from jaxgrad.core.primitive import op
-
-tpu_kernels.register_transform()
 
 _BY_ROOT, _BY_N = 1, 2
 _MOST_DIMS = 3  # of one lax.fft
@@ -88,13 +86,26 @@ def _over(kind, array, dims):
         some = tuple(dims[start : start + _MOST_DIMS])
         ends = tuple(range(-len(some), 0))
         moved = jnp.moveaxis(array, some, ends)
-        transform = lax.fft(moved, kind, tuple(array.shape[d] for d in some))
+        transform = _lax_fft(moved, kind, *[array.shape[d] for d in some])
         array = jnp.moveaxis(transform, ends, some)
     return array
 
 
-def _lax_fft(array, kind, extent):
-    return lax.fft(array, kind, (extent,))
+_WIDE = (
+    "convert the tensor to torch.float32 or torch.complex64, or move it to the CPU with .cpu() and "
+    "the results back with .to(device)"
+)
+
+
+def _lax_fft(array, kind, *extents):
+    def transform(array):
+        return lax.fft(array, kind, extents)
+
+    if jnp.finfo(array.dtype).bits < 64:
+        return transform(array)
+    # the compiler of TPUs says only that the type is unexpected
+    names = "the operators of torch.fft, and torch.stft and torch.istft, in float64 and complex128"
+    return lacking.without_kernel(transform, array, operators=names, tpu=_WIDE)
 
 
 def _scaled(array, count, normalization, inverse):

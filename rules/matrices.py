@@ -7,11 +7,9 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion, tpu_kernels
+from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.linalg_error import LinAlgError
 from jaxgrad.core.primitive import op
-
-tpu_kernels.register_decomposition()
 
 # checks
 

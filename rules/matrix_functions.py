@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxgrad.rules import eigenvalues, matrices, orthogonal
 
-from jaxgrad.core import dtypes
+from jaxgrad.core import dtypes, tpu_kernels
 
 _mm, _adjoint = eigenvalues.matrix_product, matrices.hermitian_transpose
 
@@ -45,7 +45,7 @@ def _determinant(A):
     if n <= _SMALL:
         return _small_determinant(A)
     # unitary factors that are constants: then the matrix between them is diagonal, and moves
-    left, values, right = jnp.linalg.svd(jax.lax.stop_gradient(A))
+    left, values, right = tpu_kernels.svd(jax.lax.stop_gradient(A))
     phase = jnp.linalg.det(left) * jnp.linalg.det(right)
     inner = _mm(_adjoint(left), A, _adjoint(right))
     r = n - _SMALL
@@ -204,7 +204,7 @@ def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None):
         values, left = jnp.linalg.eigh(self, UPLO="L", symmetrize_input=False)
         right = _adjoint(left)
     else:
-        left, values, right = jnp.linalg.svd(self, full_matrices=False)
+        left, values, right = tpu_kernels.svd(self, False)
     kept = abs(values) > _threshold(abs(values), self.shape, atol, rtol)
     inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0).astype(self.dtype)
     return _mm(_adjoint(right) * inverse[..., None, :], _adjoint(left))
@@ -256,7 +256,7 @@ def _truncated_pinv_backward(grad, A, pinv):
     The pseudoinverse is V f(S) U^H, where f is 1 / s or 0: the coefficients are its divided
     differences for the Hermitian and the skew part.
     """
-    left, values, right = jnp.linalg.svd(A, full_matrices=False)
+    left, values, right = tpu_kernels.svd(A, False)
     right, moved = _adjoint(right), _adjoint(grad)
     # 1 for singular values that are kept, else 0
     share = jnp.diagonal(_mm(_adjoint(left), A, pinv, left), axis1=-2, axis2=-1).real

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import factorization, matrices
 
-from jaxgrad.core import linalg_error, promotion
+from jaxgrad.core import linalg_error, promotion, tpu_kernels
 from jaxgrad.core.primitive import op
 
 # QR
@@ -280,7 +280,7 @@ def pseudoinverse(A, rcond):
 
 def _parts(matrix):
     if matrix.size:
-        return jnp.linalg.svd(matrix, full_matrices=False)
+        return tpu_kernels.svd(matrix, False)
     rows, columns = matrix.shape[-2:]
     count, batch = min(rows, columns), matrix.shape[:-2]
     values = jnp.zeros((*batch, count), matrix.real.dtype)

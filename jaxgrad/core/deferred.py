@@ -22,7 +22,7 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, executor, fork, reference_counts
+from . import bounded_cache, device, executor, fork, reference_counts
 from . import kernel as kernels
 from . import pending as pendings
 from .aval import struct_of, with_dual, with_strides
@@ -139,9 +139,9 @@ class Stretch:
             if executor.is_traced():
                 stack.enter_context(jax.ensure_compile_time_eval())
             if self.context != _settings():
-                precision, device = self.context
+                precision, place = self.context
                 stack.enter_context(jax.default_matmul_precision(precision))
-                stack.enter_context(jax.default_device(device))
+                stack.enter_context(jax.default_device(place))
             yield
 
     def run_one_by_one(self, length):
@@ -213,7 +213,7 @@ class Stretch:
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return False
-        if jax.device_count() > 1 and _are_spread(arrays):
+        if device.are_several() and _are_spread(arrays):
             return False  # XLA would move what is on the default device to the others
         if not whole.is_ready(arrays):
             return False

@@ -185,15 +185,17 @@ def set_current_index(wanted: device):
 
 def jax_device(wanted: device) -> jax.Device:
     """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
-    index = wanted.index
-    return _jax_device(device(wanted.type, current_index(wanted.type)) if index is None else wanted)
+    if wanted.index is None and wanted.type in _current.__dict__:
+        wanted = device(wanted.type, current_index(wanted.type))
+    return _jax_device(wanted)
 
 
 @functools.cache
 def _jax_device(wanted):
     places = devices_of(wanted.type)
-    if wanted.index < len(places):
-        return places[wanted.index]
+    index = wanted.index or 0
+    if index < len(places):
+        return places[index]
     existing = [str(_name(place)) for type in PLATFORMS for place in devices_of(type)]
     has_plugin = not places and wanted.type in PLATFORMS
     cure = f"; install jax with its plugin for {wanted.type}" if has_plugin else ""
@@ -245,6 +247,12 @@ def wait_for(wanted: device):
 def has(type: str) -> bool:
     """Whether a device of this type exists."""
     return bool(devices_of(type))
+
+
+@functools.cache
+def are_several() -> bool:
+    """Whether JAX has more than one device, those of other processes included."""
+    return jax.device_count() > 1
 
 
 def type_of(place: jax.Device) -> str:

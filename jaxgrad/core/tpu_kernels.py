@@ -1,31 +1,93 @@
-"""Kernels of TPUs in the place of JAX's, for programs with 64-bit types.
+"""A kernel of TPUs in the place of JAX's, for programs with 64-bit types.
 
 JAX lowers a singular value decomposition for TPUs to products with int64, which the compiler of
-TPUs refuses, and a Fourier transform in float64 as such, of which the compiler says only that its
-type is unexpected.
+TPUs refuses.
 """
 
 from __future__ import annotations
 
+import functools
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.mlir.dialects import stablehlo
-from jax.interpreters import mlir
 
-_WIDE_TRANSFORM = (
-    "the operators of torch.fft, and torch.stft and torch.istft, in float64 and complex128: there "
-    "is no kernel for the platform tpu: convert the tensor to torch.float32 or torch.complex64, or "
-    "move it to the CPU with .cpu() and the results back with .to(device)"
-)
+
+class Factors(NamedTuple):
+    """Of a singular value decomposition: matrices, the vectors of values, and adjoint matrices."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def svd(A, full_matrices: bool = True) -> Factors:
+    """`jnp.linalg.svd` on every platform."""
+
+    def on_tpu(A):
+        values, left, right = decomposition(A, full_matrices, compute_uv=True)
+        return Factors(left, values, right)
+
+    def elsewhere(A):
+        return Factors(*jnp.linalg.svd(A, full_matrices=full_matrices))
+
+    return lax.platform_dependent(A, tpu=on_tpu, default=elsewhere)
+
+
+@svd.defjvp
+def _svd_jvp(full_matrices, primals, tangents):
+    """Of J. Townsend, Differentiating the Singular Value Decomposition, 2016. Infinite where two
+    values are equal.
+    """
+    (A,), (tangent,) = primals, tangents
+    if full_matrices and A.shape[-1] != A.shape[-2]:
+        raise NotImplementedError("the derivative of the vectors beyond the singular values")
+    left, values, adjoint = factors = svd(A, full_matrices)
+    right, row = _adjoints(adjoint), values[..., None, :]
+    inner = _adjoints(left) @ tangent @ right
+    identity = jnp.eye(values.shape[-1], dtype=values.dtype)
+    column = row.swapaxes(-1, -2)
+    weights = 1 / ((row - column) * (row + column) + identity) - identity
+    inverse = jnp.where(row == 0, 0, 1 / jnp.where(row == 0, 1, row))
+    turned, moved = inner * row, column * inner
+    phases = (inner - _adjoints(inner)) * (identity * inverse / 2)
+    left_tangent = left @ (weights * (turned + _adjoints(turned)) + phases)
+    right_tangent = right @ (weights * (moved + _adjoints(moved)))
+    if A.shape[-2] > A.shape[-1]:
+        left_tangent += _outside(left, tangent @ right) * inverse
+    if A.shape[-1] > A.shape[-2]:
+        right_tangent += _outside(right, _adjoints(tangent) @ left) * inverse
+    value_tangent = jnp.diagonal(inner, axis1=-2, axis2=-1).real
+    return factors, Factors(left_tangent, value_tangent, _adjoints(right_tangent))
+
+
+def _adjoints(matrices):
+    return matrices.conj().swapaxes(-1, -2)
+
+
+def _outside(basis, matrices):
+    """The part of the columns that is orthogonal to a basis."""
+    return matrices - basis @ (_adjoints(basis) @ matrices)
+
+
+def svdvals(A):
+    """The singular values alone, in descending order."""
+
+    def on_tpu(A):
+        return decomposition(A, full_matrices=False, compute_uv=False)[0]
+
+    values = functools.partial(jnp.linalg.svd, compute_uv=False)
+    return lax.platform_dependent(A, tpu=on_tpu, default=values)
 
 
 def singular_values(A, full_matrices: bool, compute_uv: bool):
     """The singular values of a matrix and, where asked for, the vectors, by its polar factor."""
     rows, columns = A.shape
     if rows < columns:
-        values, *vectors = singular_values(_adjoint(A), full_matrices, compute_uv)
-        return [values, *map(_adjoint, reversed(vectors))]
+        values, *vectors = singular_values(_adjoints(A), full_matrices, compute_uv)
+        return [values, *map(_adjoints, reversed(vectors))]
     basis, square = lax.linalg.qr(A, full_matrices=full_matrices)
     unitary, hermitian, *_ = lax.linalg.qdwh(square[:columns])
     right, values = lax.linalg.eigh(hermitian, sort_eigenvalues=False)
@@ -38,11 +100,7 @@ def singular_values(A, full_matrices: bool, compute_uv: bool):
     right = right[:, order]
     left = _orthonormal(unitary @ right, values)
     left = jnp.concatenate([basis[:, :columns] @ left, basis[:, columns:]], axis=1)
-    return [_spoilt(part, bad) for part in (values, left, _adjoint(right))]
-
-
-def _adjoint(matrix):
-    return matrix.T.conj()
+    return [_spoilt(part, bad) for part in (values, left, _adjoints(right))]
 
 
 def _spoilt(array, bad):
@@ -60,10 +118,8 @@ def _orthonormalized(left):
     return vectors * jnp.where(jnp.diagonal(triangle).real >= 0, 1, -1).astype(left.dtype)
 
 
-def decomposition(A, *, full_matrices, compute_uv, subset_by_index=None, algorithm=None):
-    """What JAX's primitive of the singular value decomposition returns."""
-    if subset_by_index is not None:
-        raise NotImplementedError("a part of the singular values, on the platform tpu")
+def decomposition(A, full_matrices: bool, compute_uv: bool) -> list:
+    """The values, and where asked for both matrices, of a batch of matrices."""
 
     def parts(matrix):
         return singular_values(matrix, full_matrices, compute_uv)
@@ -83,23 +139,3 @@ def _empty(A, full_matrices, compute_uv):
         jnp.broadcast_to(jnp.eye(*shape, dtype=A.dtype), (*batch, *shape)) for shape in shapes
     ]
     return [jnp.zeros((*batch, count), A.real.dtype), *(vectors if compute_uv else ())]
-
-
-def transform(context, operand, *, fft_type, fft_lengths):
-    """The lowering of a Fourier transform: StableHLO's, or an error in 64 bits."""
-    if jnp.finfo(context.avals_in[0].dtype).bits == 64:
-        raise NotImplementedError(_WIDE_TRANSFORM)
-    kind = stablehlo.FftTypeAttr.get(fft_type.name)
-    lengths = mlir.dense_int_array(fft_lengths)
-    return stablehlo.FftOp(operand, kind, lengths).results
-
-
-def register_decomposition():
-    """Let JAX use this decomposition on TPUs."""
-    svd = mlir.lower_fun(decomposition, multiple_results=True)
-    mlir.register_lowering(lax.linalg.svd_p, svd, platform="tpu")
-
-
-def register_transform():
-    """Let JAX say what to do about a transform in 64 bits on a TPU."""
-    mlir.register_lowering(lax.fft_p, transform, platform="tpu")

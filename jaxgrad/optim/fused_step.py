@@ -22,7 +22,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..compiled.jit import jit
 from ..core.aval import IMMEDIATE, META
-from ..core.device import places_of
+from ..core.device import are_several, places_of
 from ..nn.parameter import is_lazy
 from ..storage import commit
 from ..storage.alias import assign
@@ -68,7 +68,7 @@ def _by_place(params, grads):
 
 def _devices_of(param) -> frozenset | None:
     """The devices that a parameter is on; None where there is one, or a trace."""
-    if jax.device_count() == 1 or abstract_value(param).mode != IMMEDIATE:
+    if not are_several() or abstract_value(param).mode != IMMEDIATE:
         return None
     return frozenset(places_of(param._value))
 

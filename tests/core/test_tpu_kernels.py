@@ -32,8 +32,8 @@ def test_decomposition(name, full):
     """The factors are unitary and their product is the matrix; the values are NumPy's."""
     A = MATRICES[name]
     with jax.enable_x64(True):
-        parts = tpu_kernels.decomposition(jnp.asarray(A), full_matrices=full, compute_uv=True)
-        (alone,) = tpu_kernels.decomposition(jnp.asarray(A), full_matrices=full, compute_uv=False)
+        parts = tpu_kernels.decomposition(jnp.asarray(A), full, True)
+        (alone,) = tpu_kernels.decomposition(jnp.asarray(A), full, False)
     values, left, right = map(numpy.asarray, parts)
     expected = numpy.linalg.svd(A, full_matrices=full)
     for part, factor in zip((left, values, right), expected, strict=True):
@@ -51,7 +51,7 @@ def test_decomposition(name, full):
 
 def test_decomposition_of_numbers_that_are_not_finite():
     A = jnp.array([[1.0, jnp.inf], [0.0, 1.0]])
-    parts = tpu_kernels.decomposition(A, full_matrices=True, compute_uv=True)
+    parts = tpu_kernels.decomposition(A, True, True)
     assert all(jnp.isnan(part).all() for part in parts)
 
 

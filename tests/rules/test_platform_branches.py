@@ -41,6 +41,22 @@ def delayed(x):
     return after_gradients([jnp.sin(x)], [jnp.cos(x)])[0]
 
 
+def squared_factors(x):
+    """The factors, whose signs a branch may choose."""
+    left, values, right = ops.linalg_svd(x, False)
+    parts = left**2, values, right**2
+    return jnp.concatenate([jnp.ravel(part) for part in parts])
+
+
+def singular_values(x):
+    return ops.linalg_svdvals(x)
+
+
+def truncated_inverse(x):
+    """Its derivatives are those that JAX takes of the decomposition."""
+    return ops.linalg_pinv(x, atol=0.1)
+
+
 # by the function that branches: functions of floats and their inputs
 CASES = {
     "_first_greatest": [(greatest, numbers(2, 7))],
@@ -54,7 +70,16 @@ CASES = {
         (transposed, numbers(2, 3, 9), numbers(3, 4, 3)),
     ],
     "after_gradients": [(delayed, numbers(2, 3))],
+    "svd": [
+        *((squared_factors, numbers(*shape)) for shape in ((4, 3), (2, 5), (2, 3, 3))),
+        (truncated_inverse, numbers(4, 3)),
+    ],
+    "svdvals": [(singular_values, numbers(4, 3))],
 }
+# the branches that differ, where they are not of CPUs and of GPUs
+PLATFORMS = {"svd": ("cpu", "tpu"), "svdvals": ("cpu", "tpu")}
+# whose other branches are errors: tests/core/test_lacking.py
+REFUSING = {"without_kernel"}
 
 
 def functions_that_branch():
@@ -77,7 +102,7 @@ def code(function):
 
 
 def test_every_function_that_branches_has_cases():
-    assert functions_that_branch() == CASES.keys()
+    assert functions_that_branch() == CASES.keys() | REFUSING
 
 
 @pytest.fixture
@@ -118,7 +143,7 @@ def derivatives(function, inputs):
 @pytest.mark.parametrize("name", CASES)
 def test_the_branches_agree(name, force):
     results = []
-    for platform in ("cpu", "cuda"):
+    for platform in PLATFORMS.get(name, ("cpu", "cuda")):
         callers = force(platform)
         with jax.enable_x64(True):
             compiled = [(jax.jit(lambda *x, f=f: derivatives(f, x)), x) for f, *x in CASES[name]]

@@ -8,10 +8,10 @@ import math
 import warnings
 from collections.abc import Iterable
 
-import jax
 import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
+from ...core.device import are_several
 from ...frontend.factories import zeros
 from ...frontend.jax_interop import own_operator
 from ...names.missing import missing_in
@@ -70,7 +70,7 @@ def get_total_norm(
     if not tensors:
         return zeros(())
     tensors = [implementation().merged_values(t) if is_sparse(t) else t for t in tensors]
-    if jax.device_count() > 1 and len({tensor.device for tensor in tensors}) > 1:
+    if are_several() and len({tensor.device for tensor in tensors}) > 1:
         tensors = [_total_norm([t], norm_type).to(tensors[0].device) for t in tensors]
     total = _total_norm(tensors, norm_type)
     if error_if_nonfinite:
