@@ -136,7 +136,7 @@ def _number_on(mesh: Mesh, number, text: str, is_x64: bool):
 
 
 def number_described(mesh: Mesh, number) -> jax.ShapeDtypeStruct:
-    """What a program is told of `number_on(mesh, number)` when it is traced and not run."""
+    """The abstract value of `number_on(mesh, number)`, whose devices need not be there."""
     aval = jax.typeof(number)
     return jax.ShapeDtypeStruct((), aval.dtype, sharding=_whole(mesh), weak_type=aval.weak_type)
 

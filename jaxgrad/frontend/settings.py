@@ -195,7 +195,7 @@ def set_fp32_precision(precision: str):
 
 
 def products() -> str | None:
-    """JAX's name of the precision of products, None if nobody has set it."""
+    """The precision of products by JAX's name, None where none is set."""
     return jax.config.jax_default_matmul_precision
 
 
