@@ -11,6 +11,7 @@ from helpers import checks
 from helpers.answers import beside, load
 
 import jaxgrad
+from jaxgrad.core import device
 from jaxgrad.frontend import array_creation
 
 RECORDED = load(beside(__file__))
@@ -91,7 +92,7 @@ def test_memory_is_pinned_for_accelerators_alone(monkeypatch):
         # as PyTorch's without an accelerator
         with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is"):
             call()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(device, "has", lambda type: type == "cuda")
     assert [call().tolist() for call in calls] == [[0, 0]] * 3
     assert not calls[0]().is_pinned()
 
