@@ -1,6 +1,7 @@
 """docs/ecosystem.md is what its data makes; runs that differ are told from runs that are equal."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -17,6 +18,19 @@ del sys.path[0]
 
 def test_page_is_what_the_results_make():
     assert (CHECKOUT / "docs/ecosystem.md").read_text() == pages.page(pages.load())
+
+
+def test_the_table_of_fields_counts_as_the_page_does():
+    """ "Coming from PyTorch" names each package with its equal programs, and only these."""
+    docs = Path(__file__).parents[2] / "docs"
+    rows = re.findall(
+        r"^\| (\S+) \| \S+ \| \d+ \| (\d+) \|", (docs / "ecosystem.md").read_text(), re.M
+    )
+    table = (docs / "from_pytorch.md").read_text().partition("### Packages")[2]
+    named = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][2:]
+    assert sorted(pair for line in named for pair in re.findall(r"(\S+) (\d+)", line)) == sorted(
+        rows
+    )
 
 
 def differences(values, answer, tolerance=1e-4, scale=0.0):
