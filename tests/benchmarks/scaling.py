@@ -311,11 +311,8 @@ def report(cell: Cell, figures: dict):
 
 
 # the devices of slices of TPUs, and the steps that are compiled for them
-TOPOLOGIES = {"v5e:4x4": 16, "v4:2x2x4": 32, "v5e:16x16": 256, "v4:4x4x8": 256}
-STEPS_FOR_TPUS = (
-    *(("1b", "v5e:4x4"), ("1b", "v4:2x2x4")),
-    *(("7b", "v5e:16x16"), ("7b", "v4:4x4x8")),
-)
+TOPOLOGIES = {"v5e:4x4": 16, "v5e:16x16": 256}
+STEPS_FOR_TPUS = (("1b", "v5e:4x4"), ("7b", "v5e:16x16"))
 
 
 def compile_for_tpus(cell: Cell, topology: str) -> dict:
