@@ -310,9 +310,8 @@ def report(cell: Cell, figures: dict):
         print("   " + " | ".join(columns(cell, prediction, prediction)))
 
 
-# the devices of slices of TPUs, and the steps that are compiled for them
-TOPOLOGIES = {"v5e:4x4": 16, "v5e:16x16": 256}
-STEPS_FOR_TPUS = (("1b", "v5e:4x4"), ("7b", "v5e:16x16"))
+# the steps that are compiled for slices of TPUs, with the devices of these
+STEPS_FOR_TPUS = (("1b", "v5e:4x4", 16), ("7b", "v5e:16x16", 256))
 
 
 def compile_for_tpus(cell: Cell, topology: str) -> dict:
@@ -347,8 +346,8 @@ def row_for_tpus(name: str, cell: Cell, topology: str, figures: dict) -> str:
 
 def table_for_tpus(folder: str):
     """Whole steps, one sequence for each device, each compiled in a process of its own."""
-    for name, topology in STEPS_FOR_TPUS:
-        cell = Cell(SIZES[name], TOPOLOGIES[topology], batch=1)
+    for name, topology, devices in STEPS_FOR_TPUS:
+        cell = Cell(SIZES[name], devices, batch=1)
         figures = kept(name, cell, folder, topology)
         print(row_for_tpus(name, cell, topology, figures), flush=True)
 
