@@ -140,6 +140,7 @@ from .frontend.tensor_data import asarray as asarray
 from .frontend.tensor_data import from_dlpack as from_dlpack
 from .frontend.tensor_data import from_numpy as from_numpy
 from .frontend.tensor_data import tensor as tensor
+from .names.finder import AliasFinder as _AliasFinder
 from .names.finder import MissingFinder as _MissingFinder
 from .names.missing import MissingName
 from .names.missing import search_by as _search_by
@@ -152,6 +153,7 @@ from .tape.tensor import Tensor as Tensor
 methods.install()
 functions.install()
 
+_sys.meta_path.insert(0, _AliasFinder())
 # what an import misses
 _sys.meta_path.append(_MissingFinder())
 _not_provided = late.LateModule("jaxgrad.names.not_provided")

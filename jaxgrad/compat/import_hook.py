@@ -15,6 +15,7 @@ from pathlib import Path
 import jaxgrad
 
 from .. import ops
+from ..names.finder import alias_spec
 from ..names.missing import reasons, why_missing
 from ..names.not_provided import has_module, how_asked, offer
 from ..version import __version__
@@ -152,30 +153,23 @@ def existing_module(name: str) -> str | None:
 
 
 def spec_of(fullname, provided):
-    """The spec of a module of torch, which is a package as far as its imports go."""
-    origin = getattr(jaxgrad if provided is TorchModule else provided, "__file__", None)
+    """The spec of the module `torch`, or of a module of jaxgrad as a module of torch."""
     if isinstance(provided, str):
-        origin = getattr(importlib.util.find_spec(provided), "origin", None)
-    loader = AliasLoader(provided)
-    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
+        source = importlib.util.find_spec(provided)
+        return alias_spec(fullname, provided, getattr(source, "origin", None))
+    return importlib.machinery.ModuleSpec(
+        fullname, TorchLoader(), origin=jaxgrad.__file__, is_package=True
+    )
 
 
-class AliasLoader(importlib.abc.Loader):
-    """Loads as a module of torch a module of jaxgrad, by its name, or makes one of a class."""
-
-    def __init__(self, provided):
-        self.provided = provided
+class TorchLoader(importlib.abc.Loader):
+    """Makes the module `torch`."""
 
     def create_module(self, spec):
-        if self.provided is TorchModule:
-            return TorchModule()
-        module = importlib.import_module(self.provided)
-        self.spec = getattr(module, "__spec__", None)
-        return module
+        return TorchModule()
 
     def exec_module(self, module):
-        if not isinstance(module, TorchModule):
-            module.__spec__ = self.spec  # import sets that of the alias
+        pass
 
 
 class TorchDistribution(importlib.metadata.Distribution):

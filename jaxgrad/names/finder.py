@@ -1,4 +1,9 @@
-"""Imports that jaxgrad misses."""
+"""Imports that jaxgrad misses, and imports of jaxgrad under another name."""
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
 
 from ..late import LateModule
 
@@ -11,3 +16,43 @@ class MissingFinder:
     def find_spec(self, fullname, path=None, target=None):
         is_own = fullname.startswith("jaxgrad.")
         return _not_provided.find_spec(fullname) if is_own else None
+
+
+class AliasFinder:
+    """Finds the modules of a package that is jaxgrad: `torch.nn` after
+    `sys.modules["torch"] = jaxgrad`. Without it, Python would import the files of jaxgrad again,
+    with a second class Tensor.
+    """
+
+    def find_spec(self, fullname, path=None, target=None):
+        root, _, rest = fullname.partition(".")
+        if not rest or root == "jaxgrad" or sys.modules.get(root) is not sys.modules["jaxgrad"]:
+            return None
+        provided = f"jaxgrad.{rest}"
+        source = importlib.util.find_spec(provided)
+        if source is None and not _not_provided.has_module(f"torch.{rest}"):
+            return _not_provided.offer(fullname)
+        return alias_spec(fullname, provided, getattr(source, "origin", None))
+
+
+def alias_spec(fullname: str, provided: str, origin: str | None):
+    """The spec of a module of jaxgrad under another name, which is a package as far as its imports
+    go.
+    """
+    loader = AliasLoader(provided)
+    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
+
+
+class AliasLoader:
+    """Loads a module of jaxgrad, by its name, as a module of another package."""
+
+    def __init__(self, provided: str):
+        self.provided = provided
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.provided)
+        self.spec = getattr(module, "__spec__", None)
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec  # import sets that of the alias

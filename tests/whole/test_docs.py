@@ -10,6 +10,7 @@ import io
 import pathlib
 import pkgutil
 import re
+import textwrap
 
 import pytest
 
@@ -24,8 +25,11 @@ PAGES = sorted(
     for path in CHECKOUT.glob(pattern)
 )
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#([^)]*))?")
+# a block in a list is indented
 BLOCK = re.compile(
-    r"^```python\n(.*?)^```$(?:\n+^```output\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```$"
+    r"(?:\n+^(?P=indent)```output\n(?P<output>.*?)^(?P=indent)```$)?",
+    re.MULTILINE | re.DOTALL,
 )
 PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # what an example may use without importing it
@@ -56,11 +60,13 @@ def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text, namespace = path.read_text(), {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
-        line = text[: block.start(1)].count("\n")
+        line = text[: block.start("code")].count("\n")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
-        if block[2] is not None:
-            assert_printed(block[2], printed.getvalue(), f"{page}, line {line + 1}")
+            code = textwrap.dedent(block["code"])
+            exec(compile("\n" * line + code, str(path), "exec"), namespace)
+        if block["output"] is not None:
+            wanted = textwrap.dedent(block["output"])
+            assert_printed(wanted, printed.getvalue(), f"{page}, line {line + 1}")
 
 
 def assert_printed(wanted, printed, place):
@@ -72,10 +78,15 @@ def assert_printed(wanted, printed, place):
 def test_a_wrong_output_fails():
     text = "```python\nprint(1)\nprint(2)\n```\n\n```output\n1\n...\n```\n"
     (block,) = BLOCK.finditer(text)
-    assert block[1] == "print(1)\nprint(2)\n" and block[2] == "1\n...\n"
-    assert_printed(block[2], "1\n2\n", "a page")
+    assert block["code"] == "print(1)\nprint(2)\n" and block["output"] == "1\n...\n"
+    assert_printed(block["output"], "1\n2\n", "a page")
     with pytest.raises(AssertionError, match="a page: the block printed"):
-        assert_printed(block[2], "2\n", "a page")
+        assert_printed(block["output"], "2\n", "a page")
+
+
+def test_a_block_in_a_list_is_run():
+    (block,) = BLOCK.finditer("- An item:\n\n  ```python\n  print(1)\n  ```\n\n  text\n")
+    assert block["code"] == "  print(1)\n"
 
 
 @pytest.mark.checkout
