@@ -128,6 +128,7 @@ from .frontend.memory_methods import as_strided as as_strided
 from .frontend.memory_methods import as_strided_scatter as as_strided_scatter
 from .frontend.memory_methods import clone as clone
 from .frontend.memory_methods import is_conj as is_conj
+from .frontend.memory_methods import is_neg as is_neg
 from .frontend.memory_methods import resolve_conj as resolve_conj
 from .frontend.memory_methods import resolve_neg as resolve_neg
 from .frontend.methods import is_complex as is_complex

@@ -1,4 +1,4 @@
-"""Models and weights of the network, which jaxgrad does not download, as torch.hub.
+"""Models and weights of the internet, which jaxgrad does not download, as torch.hub.
 
 What lies in the folder already is used: `torch.hub` keeps code and weights in `get_dir()`.
 """

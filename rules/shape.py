@@ -37,6 +37,8 @@ def view(self, size):
 
 def view_dtype(self, dtype):
     """The bytes of an array as another dtype."""
+    if dtype.is_complex and dtype.numpy.names is not None:
+        raise dtypes.HalfComplexResult
     shape = layouts.shape_as_dtype(self.shape, dtypes.from_numpy(self.dtype), dtype)
     array = self.astype(jnp.uint8) if self.dtype == bool else self
     if jnp.iscomplexobj(array):

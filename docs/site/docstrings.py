@@ -9,8 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 
-from formulas import tex
-from latex2mathml.converter import convert
+from formulas import mathml, tex
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonConsoleLexer
@@ -22,6 +21,12 @@ TO_PAGE = r'<a href="../\1.html">\1</a>'
 NAMES = r"\*{0,2}\w+(?:(?:, | and )\*{0,2}\w+)*"
 DEFINITION = re.compile(rf"({NAMES}): (?=\S)")
 SENTENCE = re.compile(r"(?<=\.) (?=\S)")
+NEXT = re.compile(rf"; (?=({NAMES}): \S)")  # an argument in the sentence of another one
+# a sentence on what the description of an argument does not belong to
+OTHERS = re.compile(r"(?:The )?[Oo]ther (?:arguments|options)|Arguments and errors|The result is")
+PROMPTS = (">>>", "...")
+IMPORT = re.compile(r"\bimport\b")
+OURS = re.compile(r"(?<![\w.\"'])jaxgrad\.(?=\w)")
 VERDICT = re.compile(r"(Raises|Returns|Sources?|Attributes|Shapes?):? ")
 ARGUMENT = re.compile(r"(\w+) \((.*?)\)(?:: (.*))?")
 FORMATTER = HtmlFormatter(nowrap=True)
@@ -73,9 +78,12 @@ class Docstring:
     def prose(self, text: str):
         """A paragraph: sentences that describe arguments become pairs of a term and HTML."""
         term, sentences = None, []
+        text = NEXT.sub(
+            lambda pair: ". " if self.parameters.issuperset(_names(pair[1])) else pair[0], text
+        )
         for position, sentence in enumerate(SENTENCE.split(text)):
             pair = self.term(sentence, position == 0)
-            ends = term in ("Raises", "Returns") and sentences
+            ends = term and sentences and (term in ("Raises", "Returns") or OTHERS.match(sentence))
             if pair or ends:
                 yield from self.described(term, sentences)
                 term, sentences = None, []
@@ -91,7 +99,7 @@ class Docstring:
             return verdict[1], sentence[verdict.end() :]
         if definition is None:
             return None
-        names = re.split(r", | and ", definition[1].replace("*", ""))
+        names = _names(definition[1])
         is_known = self.parameters.issuperset(names)
         is_name = is_first and len(names) < 5 and definition[1][0].islower()
         if not (is_known or is_name):
@@ -132,6 +140,10 @@ class Docstring:
         yield example(inspect.cleandoc("\n" + text))
 
 
+def _names(text):
+    return re.split(r", | and ", text.replace("*", ""))
+
+
 def _kind(text):
     return _one_line(text).partition(": ")
 
@@ -155,7 +167,7 @@ def _formulas(text):
         shown = html.escape(formula) if is_word else f"<code>{html.escape(formula)}</code>"
         in_tex = tex(formula) if re.search(r"[(*/]", formula) else None
         if in_tex:
-            shown += f' <span class="tex">{convert(in_tex)}</span>'
+            shown += f' <span class="tex">{mathml(in_tex)}</span>'
         yield f"<tr><td>{title}</td><td>{shown}</td></tr>"
     yield "</table>"
 
@@ -177,14 +189,23 @@ def _grouped(parts) -> str:
     return "".join([*html_parts, "</dl>" if is_list else ""])
 
 
+def _as_users_write(line: str) -> str:
+    line = line.partition("  # doctest:")[0]
+    is_code = line.startswith(PROMPTS) and not IMPORT.search(line)
+    return OURS.sub("torch.", line) if is_code else line
+
+
 def literal(text: str) -> str:
     return f"<pre><code>{html.escape(text, False)}</code></pre>"
 
 
 def example(text: str) -> str:
-    """A doctest. What the reader copies is its code, without prompts and output."""
-    lines = [line[4:] for line in text.splitlines() if line.startswith((">>>", "..."))]
-    copied = html.escape("\n".join(lines))
+    """A doctest, with jaxgrad under the name that users give it, `torch`. What the reader copies is
+    its code, without prompts and output.
+    """
+    shown = [_as_users_write(line) for line in text.splitlines()]
+    text = "\n".join(shown)
+    copied = html.escape("\n".join(line[4:] for line in shown if line.startswith(PROMPTS)))
     shown = highlight(text, PythonConsoleLexer(), FORMATTER).rstrip()
     return (
         '<div class="highlight" data-search-exclude>'

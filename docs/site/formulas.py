@@ -1,6 +1,9 @@
-"""Formulas of the table and of docstrings, as TeX."""
+"""Formulas of the table and of docstrings as TeX, and TeX as MathML."""
 
 import ast
+import re
+
+from latex2mathml.converter import convert
 
 CONSTANTS = {
     0.6931471805599453: r"\ln 2",
@@ -48,6 +51,11 @@ COMPARISONS = {
     **{ast.LtE: r"\le", ast.GtE: r"\ge"},
 }
 ATOM = 5
+# what latex2mathml leaves to the reader: the space around names, and how high an accent stands
+WORD = re.compile(r"<(m[io])>(\w{2,})</\1>")
+PARENTHESIS = re.compile(r'<mrow><mo stretchy="true" fence')
+ACCENTED = re.compile(r"<mover>(?=(?:(?!</?mover>).)*<mo>&#x00(?:2D9|0A8);</mo></mover>)")
+SIZED = re.compile(r'<mo minsize="[^"]*" maxsize="[^"]*">')
 
 
 class Unknown(Exception):
@@ -64,6 +72,21 @@ def tex(text: str) -> str | None:
         return _tex(ast.parse(text, mode="eval").body)[0]
     except (SyntaxError, Unknown):
         return None
+
+
+def mathml(text: str, display: str = "inline") -> str:
+    """TeX as MathML, with a space around the names of functions and accents that stand close."""
+    shown = convert(text, display=display)
+
+    def word(match):
+        before = 0 if shown.endswith("<mrow>", 0, match.start()) else 0.17
+        after = 0 if PARENTHESIS.match(shown, match.end()) else 0.17
+        return f'<mo lspace="{before}em" rspace="{after}em">{match[2]}</mo>'
+
+    spaced = ACCENTED.sub('<mover accent="true">', WORD.sub(word, shown))
+    # text counts as space, which would change that of the signs beside it
+    named = re.sub(r"<mtext>(\w{2,})</mtext>", r"<mi>\1</mi>", spaced)
+    return SIZED.sub('<mo stretchy="true" fence="true">', named)
 
 
 def _tex(node) -> tuple[str, int]:

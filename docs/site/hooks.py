@@ -8,7 +8,6 @@ import re
 import sys
 from pathlib import Path
 
-from latex2mathml.converter import convert
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 from mkdocs.structure.toc import get_toc
@@ -19,6 +18,7 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent
 sys.path.insert(0, str(HERE))
 
+import formulas  # noqa: E402
 import reference  # noqa: E402
 import search_words  # noqa: E402
 import tutorials  # noqa: E402
@@ -34,6 +34,11 @@ BOOSTS = {
     **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
 }
 ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
+ROWS = "api/autograd_rows.md"
+TESTED = re.compile(
+    r"^\| [A-Z]\d+ \| (.*?) \| ((?:\[\w+\]\(\S*\)(?:<br>)?)*) \| (.*?) ?\|$", re.MULTILINE
+)
+THREE, FOUR = (f"\n{'| --- ' * count}|" for count in (3, 4))
 ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
@@ -75,7 +80,19 @@ def on_page_markdown(markdown, page, config, files):
         target = (folder / link[2]).resolve()
         return link[0] if target.is_relative_to(DOCS) else link[1]
 
+    if page.file.src_uri == ROWS:
+        markdown = with_counts_of_tests(markdown)
     return LINK.sub(kept, markdown)
+
+
+def with_counts_of_tests(markdown):
+    """The rows of torch.autograd without their letters, and with the number of their tests."""
+
+    def shown(row):
+        count = row[2].count("[")
+        return f"| {row[1]} | {count or 'none'} | {row[3]} |"
+
+    return TESTED.sub(shown, markdown.replace("| row | what |", "| what |").replace(FOUR, THREE))
 
 
 def on_page_content(content, page, config, files):
@@ -87,12 +104,14 @@ def on_page_content(content, page, config, files):
 
     if page.file.src_uri.startswith("api/operators/"):
         content = reference.with_examples(content)
+    if page.file.src_uri == "api/placeholders.md":
+        content = f'<div class="modules">{content}</div>'
 
-    def mathml(match):
+    def shown(match):
         display = "block" if match[1] == "div" else "inline"
-        return convert(html.unescape(match[2]), display=display)
+        return formulas.mathml(html.unescape(match[2]), display)
 
-    return MATH.sub(mathml, content)
+    return MATH.sub(shown, content)
 
 
 def on_post_page(output, page, config):

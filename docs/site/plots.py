@@ -1,6 +1,7 @@
 """Plots of functions of one number and of their derivatives, as SVG, computed by jaxgrad."""
 
 import inspect
+import math
 
 import numpy as np
 
@@ -61,6 +62,7 @@ def plot(function) -> str:
     for mark in range(int(LOW), int(HIGH) + 1):
         left, middle = place(mark, 0)
         shapes.append(axis(left, middle - 2, left, middle + 2))
+    shapes += numbers_at_axes(low, high, place)
     for kind, numbers in lines.items():
         shapes += [
             f'<polyline class="{kind}" points="{" ".join(piece)}"/>'
@@ -76,6 +78,25 @@ def plot(function) -> str:
         f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
         f"{''.join(shapes)}</svg>"
     )
+
+
+def numbers_at_axes(low, high, place):
+    """-2 and 2 below the axis across, and the marks of the upright axis at its left side."""
+    for mark in (-2, 2):
+        x, y = place(mark, 0)
+        yield f'<text class="mark" x="{x:.0f}" y="{y + 11:.0f}" text-anchor="middle">{mark}</text>'
+    for mark in upright_marks(low, high):
+        x, y = place(0, mark)
+        yield axis(x - 2, y, x + 2, y)
+        place_of_it = f'x="{x - 5:.0f}" y="{y + 3:.0f}" text-anchor="end"'
+        yield f'<text class="mark" {place_of_it}>{mark:g}</text>'
+
+
+def upright_marks(low, high) -> list[float]:
+    """Some multiples of a round number between two numbers, without 0."""
+    step = next(step for step in (0.5, 1, 2, 5) if (high - low) / step < 5)
+    numbers = (step * count for count in range(math.ceil(low / step), math.floor(high / step) + 1))
+    return [number for number in numbers if number]
 
 
 def axis(left, top, right, bottom) -> str:

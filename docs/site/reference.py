@@ -5,6 +5,7 @@ A name has its full entry on the first page that has it, in torch's order of nam
 pages a line leads there. jaxgrad's own names are on the page of `jaxgrad`.
 """
 
+import enum
 import html
 import importlib
 import inspect
@@ -17,12 +18,14 @@ from typing import NamedTuple
 
 from differences import differences
 from docstrings import Docstring, example
-from formulas import tex
-from latex2mathml.converter import convert
+from formulas import mathml, tex
 from plots import plot
+from values import is_value
 
 import jaxgrad
 from jaxgrad import coverage, ops
+from jaxgrad.frontend.factory_options import FactoryOptions, _names_of
+from jaxgrad.frontend.random import RandomOptions
 from jaxgrad.ops.cards import sections
 from jaxgrad.ops.documentation import Text
 from jaxgrad.stubs.public_names import MODULES, public_names
@@ -60,8 +63,22 @@ INTERNAL = {
 NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
 OPERATORS = "jaxgrad.ops"
 LARGE = 60  # a page with more entries has no table of contents at its side
-MODULE = re.compile(r"\b(?:jaxgrad|collections|typing)\.(?:\w+\.)*(?=\w)")
+MODULE = re.compile(r"\b(?:jaxgrad|collections|typing|dtypes|devices)\.(?:\w+\.)*(?=\w)")
+FORWARD = re.compile(r"ForwardRef\('([^']*)'\)")
+# annotations that stand for others in the sources
+ALIASES = {
+    **{"Extents": "int | Sequence[int]", "Ratios": "float | Sequence[float]"},
+    **{
+        "Number": "int | float | bool",
+        "Rate": "float | Tensor",
+        "DeviceLike": "device | str | int",
+    },
+    **{"Params": "Iterable[Tensor] | Iterable[dict]", "Options": "dict"},
+}
+ALIAS = re.compile(rf"\b({'|'.join(ALIASES)})\b")
+OPTIONS = {"FactoryOptions": FactoryOptions, "RandomOptions": RandomOptions}
 PART = re.compile(r"(?<=\w)([._]+)(?=[^\W\d_])")
+OF_SOURCES = re.compile(r"\w\.py\b|is imported|of the table whose|leaf state")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -197,13 +214,36 @@ def shown_signature(value, is_method: bool) -> str:
         parameter.replace(
             annotation=_text(parameter.annotation), default=_default(parameter.default)
         )
-        for parameter in signature.parameters.values()
+        for parameter in _without_unpack(value, signature)
     ]
     if is_method and parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
     returned = _text(signature.return_annotation)
     text = str(signature.replace(parameters=parameters, return_annotation=returned))
-    return MODULE.sub("", text)
+    return readable(text)
+
+
+def readable(text: str) -> str:
+    """Annotations in words that users know."""
+    text = MODULE.sub("", FORWARD.sub(r"\1", text))
+    return ALIAS.sub(lambda alias: ALIASES[alias[1]], text).replace(" | None | None", " | None")
+
+
+def _without_unpack(function, signature: inspect.Signature):
+    """The parameters, with one for each option that `Unpack[FactoryOptions]` stands for."""
+    for parameter in signature.parameters.values():
+        options = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
+        if options is None or options[1] not in OPTIONS:
+            yield parameter
+            continue
+        names = {*_names_of(function.__name__), "generator"}
+        for name, annotation in OPTIONS[options[1]].__annotations__.items():
+            if name in names:
+                text = getattr(annotation, "__forward_arg__", annotation)
+                default = False if text == "bool" else None
+                yield inspect.Parameter(
+                    name, parameter.KEYWORD_ONLY, default=default, annotation=text
+                )
 
 
 def overloads(value) -> list[str]:
@@ -213,6 +253,12 @@ def overloads(value) -> list[str]:
     blocks = re.split(r"\n\s*\n", inspect.getdoc(value) or "")
     listed = [block for block in blocks[1:3] if block.startswith("    ")]
     return [line.strip() for block in listed for line in block.splitlines()]
+
+
+def members(kind: type) -> str:
+    """The members of an enumeration, in place of the signature that Python gives it."""
+    names = (f"{kind.__name__}.{member.name}" for member in kind)
+    return "".join(f"<div><code>{name}</code></div>" for name in names)
 
 
 def _text(annotation):
@@ -311,24 +357,28 @@ class Body:
             yield '<p>Its methods have <a href="torch.Tensor.html">a page of their own</a>.</p>'
 
     def picture(self, summary: str) -> str:
-        """The formula of an operator, if its summary has one alone, and the plot of its values. Of
-        several, each holds for a part of the numbers.
+        """The formula of an operator, if its summary has one that is the value of all numbers, and
+        the plot of its values.
         """
         if not self.is_operator() or is_inplace(self.entry):
             return ""
         code = [html.unescape(part) for part in re.findall("<code>(.*?)</code>", summary)]
-        formulas = [part for part in code if re.search(r"[(*/+]", part)]
-        formula = tex(*formulas) if len(formulas) == 1 else None
-        shown = f'<p class="tex">{convert(formula)}</p>' if formula else ""
+        formulas = [part for part in code if re.search(r"[(*/+]", part) and tex(part)]
+        formula = next((tex(part) for part in formulas if is_value(self.entry.value, part)), None)
+        shown = f'<p class="tex">{mathml(formula)}</p>' if formula else ""
         return shown + plot(self.entry.value)
 
     def signatures(self) -> str:
         value = self.entry.value
         if isinstance(value, property):
             return ""
+        if isinstance(value, enum.EnumMeta):
+            return f'<div class="signature">{members(value)}</div>'
         text = shown_signature(value, self.is_method and not inspect.isclass(value))
         kind = '<span class="kind">class</span> ' if inspect.isclass(value) else ""
-        shown = overloads(value) or ([f"{self.entry.name}{text}"] if text else [])
+        shown = list(map(readable, overloads(value))) or (
+            [f"{self.entry.name}{text}"] if text else []
+        )
         lines = (f"<div>{kind}<code>{html.escape(line, False)}</code></div>" for line in shown)
         return f'<div class="signature">{"".join(lines)}</div>' if shown else ""
 
@@ -368,7 +418,10 @@ def _methods(kind: type) -> dict[str, object]:
     names = {}
     for name, value in vars(kind).items():
         value = getattr(value, "__func__", value)
-        is_shown = inspect.isfunction(value) or isinstance(value, property)
+        is_shown = isinstance(value, property) or (
+            # and no function of another name, as a layer has one
+            inspect.isfunction(value) and value.__name__ == name
+        )
         if is_shown and not name.startswith("_") and value.__doc__:
             names[name] = value
     return names
@@ -417,6 +470,13 @@ def _bodies() -> dict[str, Body]:
     }
 
 
+def public_path(entry: Entry) -> str:
+    """The name under which users know an operator, where functions of that name call it."""
+    spaces = ("torch", "torch.nn.functional", "torch.Tensor", "torch.linalg")
+    paths = [f"{space}.{entry.name}" for space in spaces if entry.path.startswith(OPERATORS)]
+    return next((path for path in paths if path in addresses()), entry.path)
+
+
 def _example(doc: Docstring | None) -> str:
     """The first example of a docstring as HTML, "" for none."""
     shown = EXAMPLE.search(doc.html()) if doc else None
@@ -431,9 +491,10 @@ def with_examples(content: str) -> str:
         doc = body.docstring() if body else None
         if doc is None:
             return card[0]
-        place = f'<p>Arguments: <a href="../../reference/{addresses()[body.entry.path]}">'
+        path = public_path(body.entry)
+        place = f'<p>Arguments and errors: <a href="../../reference/{addresses()[path]}">'
         parts = (card[0], body.picture(doc.summary), _example(doc))
-        return "\n".join([*parts, f"{place}<code>{body.entry.path}</code></a>.</p>"])
+        return "\n".join([*parts, f"{place}<code>{path}</code></a>.</p>"])
 
     return CARD.sub(shown, content)
 
@@ -457,8 +518,8 @@ def body(space: str) -> str:
     entries = namespaces()[space]
     bodies = [Body(entry, space) for entry in entries]
     shown = [body.html() for body in bodies]
-    parts = [_about(space), _names(space, entries)]
-    if not any(map(EXAMPLE.search, shown)):  # all entries are on other pages
+    parts = [_about(space), _modules(space), _names(space, entries), _more(space)]
+    if not any(map(EXAMPLE.search, [*parts, *shown])):  # all entries are on other pages
         parts.append(next(filter(None, (_example(body.docstring()) for body in bodies)), ""))
     parts += shown
     out = missing(space)
@@ -477,7 +538,34 @@ def _about(space: str) -> str:
     if space == "jaxgrad":
         return "<p>What jaxgrad has and PyTorch does not have.</p>"
     doc = _module(space).__doc__
-    return f"<p>{Docstring(doc, link=linker(space)).summary}</p>" if doc else ""
+    return (
+        f"<p>{Docstring(_without_name(doc, space), link=linker(space)).summary}</p>" if doc else ""
+    )
+
+
+def _without_name(doc: str, space: str) -> str:
+    """A docstring of a module without "as torch.nn", which its page has in the heading."""
+    name = re.escape(space)
+    doc = re.sub(
+        rf"(?:, as(?: in)?|:| as) {name}(?=[.:,] |[.:,]?$)", "", doc, count=1, flags=re.MULTILINE
+    )
+    return re.sub(rf"^{name}: (\w)", lambda first: first[1].upper(), doc)
+
+
+def _more(space: str) -> str:
+    """What the docstring of a module says to its users below the first sentence."""
+    if space in ("torch", "torch.Tensor", "jaxgrad"):
+        return ""
+    doc = inspect.cleandoc(_module(space).__doc__ or "")
+    blocks = [block for block in re.split(r"\n\s*\n", doc)[1:] if not OF_SOURCES.search(block)]
+    return Docstring("\n\n".join(["About.", *blocks]), link=linker(space)).html() if blocks else ""
+
+
+def _modules(space: str) -> str:
+    """The namespaces below one."""
+    below = [name for name in namespaces() if name.rpartition(".")[0] == space]
+    links = ", ".join(f'<a href="{name}.html"><code>{name}</code></a>' for name in below)
+    return described("Modules", links) if below else ""
 
 
 def _module(space: str):
@@ -501,11 +589,19 @@ def _index() -> str:
     rows = [
         f'<dt><a href="{space}.html"><code>{space}</code></a></dt>'
         f"<dd>{_about(space).removeprefix('<p>').removesuffix('</p>')}"
-        f' <span class="count">({len(entries)})</span></dd>'
+        f' <span class="count">({_count(entries)})</span></dd>'
         for space, entries in namespaces().items()
     ]
-    anywhere = "<p>Python has the same text:</p>" + example(">>> help(torch.nn.functional.gelu)")
+    anywhere = (
+        "<p>Examples begin with <code>import jaxgrad as torch</code>, and <code>F</code> is "
+        "<code>torch.nn.functional</code>. Python has the same text:</p>"
+    )
+    anywhere += example(">>> import jaxgrad as torch\n>>> help(torch.nn.functional.gelu)")
     return f'{anywhere}<dl class="described">{"".join(rows)}</dl>'
+
+
+def _count(entries) -> str:
+    return "1 name" if len(entries) == 1 else f"{len(entries)} names" if entries else "modules"
 
 
 def contents(space: str) -> list[dict]:

@@ -174,7 +174,7 @@ print(f"held out: {exact[-1]:.1%} without noise, {private[-1]:.1%} with noise")
 # 3.3), with \(q\) for `RATE` and \(\sigma\) for `NOISE`:
 #
 # $$ \frac{1}{\alpha - 1} \log \sum_{k=0}^{\alpha} \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k
-# \exp \frac{k^2 - k}{2 \sigma^2} $$
+# \exp\left(\frac{k^2 - k}{2 \sigma^2}\right) $$
 
 
 # %%

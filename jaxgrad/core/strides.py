@@ -426,6 +426,8 @@ VIEWS = {
     **dict.fromkeys(("broadcast_to", "expand", "expand_as"), _expand),
     **dict.fromkeys(("swapaxes", "transpose"), _transpose),
     "movedim": _movedim,
+    "_neg_view": lambda _, strides: (strides, 0),
+    "_rounded_view": lambda _, strides, _dtype: (strides, 0),
     "_select": lambda *known: _select(*known[:4]),
     "_slice": _every,
     "as_strided": lambda _shape, _strides, _size, stride, offset=None: (stride, offset or 0),

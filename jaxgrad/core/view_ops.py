@@ -79,12 +79,12 @@ def is_detached(call) -> bool:
 
 
 def is_strided(call) -> bool:
-    """Whether the elements of a view are those of its source at some strides: neither conjugates
-    nor parts of complex numbers.
+    """Whether the elements of a view are those of its source at some strides: neither conjugates,
+    negatives nor parts of complex numbers.
     """
     name = call.primitive.name
     is_of_one_dtype = call.inputs[0].dtype is call.outputs[0].dtype
-    return name in layouts.VIEWS and name != "conj" and is_of_one_dtype
+    return name in layouts.VIEWS and name not in ("conj", "_neg_view") and is_of_one_dtype
 
 
 def is_several(call) -> bool:
@@ -92,9 +92,16 @@ def is_several(call) -> bool:
     return call.primitive.rule.returns_list
 
 
+def is_rounded(call) -> bool:
+    """Whether a view shows the elements in another precision than the memory has."""
+    return call.primitive.name == "_rounded_view"
+
+
 def has_layout(call) -> bool:
-    """Whether the strides of a view are known; those of one from a user's table are not."""
-    return call.primitive.name in layouts.VIEWS
+    """Whether a view shows the bytes of its source at known strides; one from a user's table may
+    not.
+    """
+    return call.primitive.name in layouts.VIEWS and not is_rounded(call)
 
 
 def layout(call, numbers=None):

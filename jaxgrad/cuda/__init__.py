@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import jax
 
-from .. import random
+from .. import random as default_random
 from ..core.device import (
     as_device,
     current_index,
@@ -61,7 +61,7 @@ def manual_seed(seed: int) -> None:
     True
     """
     if is_available():
-        random.manual_seed(seed)
+        default_random.manual_seed(seed)
 
 
 def seed() -> None:
@@ -70,7 +70,7 @@ def seed() -> None:
     >>> jaxgrad.cuda.seed()
     """
     if is_available():
-        random.seed()
+        default_random.seed()
 
 
 manual_seed_all, seed_all = manual_seed, seed
@@ -252,7 +252,7 @@ def get_rng_state(device=None) -> Tensor:
     >>> state.dtype, bool((state == jaxgrad.get_rng_state()).all())
     (torch.uint8, True)
     """
-    return random.get_rng_state()
+    return default_random.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor, device=None):
@@ -264,7 +264,7 @@ def set_rng_state(new_state: Tensor, device=None):
     >>> bool((jaxgrad.rand(3) == first).all())
     True
     """
-    random.set_rng_state(new_state)
+    default_random.set_rng_state(new_state)
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -357,7 +357,8 @@ def reset_peak_memory_stats(device=None):
     """
 
 
-reset_max_memory_allocated = reset_accumulated_memory_stats = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
@@ -468,7 +469,7 @@ def _jax_device_of(device) -> jax.Device:
 
 
 # PyTorch's modules of these names have some of the functions of this one
-memory = streams = sys.modules[__name__]
+memory = random = streams = sys.modules[__name__]
 
 _find, __dir__ = names_of(__name__)
 
@@ -477,7 +478,7 @@ def __getattr__(name):
     if name == "_initialized":  # programs look at it before they save the random state of GPUs
         return is_initialized()
     if name == "default_generators":  # one for each GPU: JAX has one for all of them
-        return (random.default_generator,) * device_count()
+        return (default_random.default_generator,) * device_count()
     if name == "jiterator":  # few programs use it
         return importlib.import_module(f"{__name__}.jiterator")
     return _find(name)

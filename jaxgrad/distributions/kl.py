@@ -1,4 +1,7 @@
-"""Kullback-Leibler divergences: torch.distributions.kl. The formulas stand in _kl_formulas.py."""
+"""Kullback-Leibler divergences: torch.distributions.kl.
+
+The formulas stand in _kl_formulas.py.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import contextvars
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes, promotion
+from ..core import strides as layouts
 from ..core.named_dtypes import complex32
 from ..ops.autocast import tensors_in
 from ..tape import pytree, torch_function
@@ -87,6 +88,8 @@ pytree.register_subclass(HalfComplex)
 def compute(function, args, kwargs):
     """The result of a call that needs numbers of complex32, of arguments without them."""
     torch_function.activate()
+    if function.__name__ in _VIEWS:
+        return _rounded_once(_VIEWS[function.__name__](*args))
     if _depth.get() > 1:
         raise NotImplementedError(
             f"{function.__name__}: a tensor of complex32 is no argument of a transform: convert it "
@@ -129,6 +132,30 @@ def _single(value):
     return dtypes.complex64 if value is complex32 else value
 
 
+def _view_as_complex(input):
+    return ops.view_as_complex(ops._rounded_view(input, dtypes.float32))
+
+
+def _view_of_bytes(input, dtype):
+    """A view of other numbers as complex32."""
+    shape = layouts.shape_as_dtype(input.shape, input.dtype, dtype)
+    bytes = input.unsqueeze(-1) if input.dtype.itemsize == dtype.itemsize else input
+    return _view_as_complex(bytes.view(dtypes.float16).view(*shape, 2)).detach()
+
+
+_VIEWS = {"view_as_complex": _view_as_complex, "view": _view_of_bytes}
+
+
+def _bytes_as(input, dtype):
+    """A view of complex32 as other numbers."""
+    layouts.VIEWS["view"](input.shape, input.stride(), (complex32, dtype))  # or raise
+    shape = layouts.shape_as_dtype(input.shape, complex32, dtype)
+    parts = ops._rounded_view(ops.view_as_real(input), dtypes.float16)
+    if dtype.itemsize == complex32.itemsize:
+        return parts.view(dtype).squeeze(-1)
+    return parts.flatten(-2).view(dtype).detach().view(shape)
+
+
 def _in_single(values):
     """Arguments with tensors of float16 in float32; of integers too if float16 is the default."""
     is_default = dtypes.get_default_dtype() is dtypes.float16
@@ -146,10 +173,12 @@ def _in_single(values):
 def _call(function, args, kwargs, is_half):
     """Call a function in single precision, and round what it returns or has written."""
     name = function.__name__
-    _refuse_bits(name, args, kwargs)
     known = [*map(id, tensors_in((*args, *kwargs.values())))]
     writes = "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
     with torch_function.DisableTorchFunctionSubclass():
+        requested = [value for value in (*args, *kwargs.values()) if type(value) is dtypes.dtype]
+        if name == "view" and requested not in ([], [complex32]):
+            return _bytes_as(args[0], *requested)
         out = kwargs.get("out")
         if isinstance(out, Tensor) and out.dtype is dtypes.float16:
             single = function(*_map(_single, args), **kwargs | {"out": out.to(dtypes.float32)})
@@ -172,16 +201,6 @@ def _gradients(function, args, kwargs):
     )
 
 
-def _refuse_bits(name, args, kwargs):
-    """Raise NotImplementedError for a view of the memory as elements of another dtype."""
-    requested = [value for value in (*args, *kwargs.values()) if type(value) is dtypes.dtype]
-    if name == "view" and requested not in ([], [complex32]):
-        raise NotImplementedError(
-            f"view({requested[0]}): a tensor of complex32 has no memory of 4 bytes for an element: "
-            "convert by .to(dtype)"
-        )
-
-
 def _shown(part, is_half, known):
     """A result as users see it: rounded, unless it is an argument or shares memory with one."""
     if not isinstance(part, Tensor):
@@ -193,7 +212,8 @@ def _shown(part, is_half, known):
         is_converted = type(part) is not HalfComplex and part.dtype is dtypes.complex64
         return _rounded_once(part.clone()) if is_converted else part
     if part.dtype is dtypes.float32:
-        return part.to(dtypes.float16)
+        is_view = alias_of(part) is not None
+        return ops._rounded_view(part, dtypes.float16) if is_view else part.to(dtypes.float16)
     return _rounded_once(part) if part.dtype is dtypes.complex64 else part
 
 

@@ -15,10 +15,11 @@ from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core.aval import is_concrete, strides_of
 from ..core.device import contiguous_format, preserve_format
+from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import type_name
 from ..core.view_ops import is_strided
 from ..late import LateModule
-from ..storage.alias import Storage, begin, cut, detached, known_offset_of
+from ..storage.alias import Storage, begin, cut, detached, flags_of, known_offset_of
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
@@ -30,6 +31,7 @@ from ..tape.tensor import (
     alias_of,
     current,
     has_tangent,
+    kind_of,
     may_require_grad,
     set_node,
     set_tracked,
@@ -237,16 +239,25 @@ def is_conj(input: Tensor) -> bool:
     >>> jaxgrad.is_conj(z), jaxgrad.is_conj(z.conj())
     (False, True)
     """
-    return noted_read(input, _is_conj)
+    return noted_read(input, _flags_of)[0]
 
 
-def _is_conj(tensor) -> bool:
+@api_boundary
+def is_neg(input: Tensor) -> bool:
+    """Return whether the tensor shows the negative of its memory.
+
+    input: a tensor of any shape and dtype.
+
+    >>> z = jaxgrad.tensor([1 + 2j])
+    >>> jaxgrad.is_neg(z.imag), jaxgrad.is_neg(z.conj().imag)
+    (False, True)
+    """
+    return noted_read(input, _flags_of)[1]
+
+
+def _flags_of(tensor) -> tuple[bool, bool]:
     alias = alias_of(tensor)
-    count, step = 0, None if alias is None else alias.steps
-    while step is not None:
-        count += step.call.primitive.name == "conj" and tensor.dtype.is_complex
-        step = step.before
-    return count % 2 == 1
+    return (False, False) if alias is None else flags_of(alias.place) or (False, False)
 
 
 @api_boundary
@@ -262,18 +273,17 @@ def resolve_conj(input: Tensor) -> Tensor:
     return input.clone() if is_conj(input) else input
 
 
+@api_boundary
 def resolve_neg(input: Tensor) -> Tensor:
-    """Return the tensor itself, since no tensor shows the negative of its memory.
+    """Return the tensor itself, or a copy if it shows the negative of its memory.
 
     input: a tensor of any shape and dtype.
 
-    >>> x = jaxgrad.ones(2)
-    >>> jaxgrad.resolve_neg(x) is x
-    True
+    >>> x = jaxgrad.tensor([1 + 2j]).conj().imag
+    >>> jaxgrad.resolve_neg(x).is_neg(), jaxgrad.resolve_neg(x.abs()) is x
+    (False, False)
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"resolve_neg(): argument 'input' must be Tensor, not {type_name(input)}")
-    return input
+    return input.clone() if is_neg(input) else input
 
 
 def _inplace_view(name, arguments, shape, function=None):
@@ -328,7 +338,14 @@ def show(tensor: Tensor, source: Tensor):
             "forward_ad.unpack_dual"
         )
     move(tensor, detached(source))
+    if complex32 in (tensor.dtype, source.dtype):
+        tensor.__class__ = type(source) if source.dtype is complex32 else _plain_class(tensor)
     dual.restore(tensor, held)
+
+
+def _plain_class(tensor):
+    kind = kind_of(tensor)
+    return kind if kind is not None and kind.heading else Tensor
 
 
 def _check_source(tensor, source, storage_offset, size):
@@ -701,7 +718,7 @@ class MemoryMethods:
 
     as_strided, as_strided_scatter = as_strided, as_strided_scatter
     clone, is_conj = clone, is_conj
-    resolve_conj, resolve_neg = resolve_conj, resolve_neg
+    is_neg, resolve_conj, resolve_neg = is_neg, resolve_conj, resolve_neg
     t_ = _inplace_view("t_", "", [1, 2])
     transpose_ = _inplace_view("transpose_", "0, 1", [1, 2])
     swapaxes_ = _inplace_view("swapaxes_", "0, 1", [1, 2])

@@ -405,6 +405,15 @@ class TensorMethods:
         """
         return ops.where(condition, self, other)
 
+    @api_boundary
+    def __invert__(self):
+        if self.dtype.category > dtypes.INTEGRAL:
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors, not "
+                f"on {self.dtype}"
+            )
+        return ops.bitwise_not(self)
+
     @shows_users_frames
     def __iter__(self):
         if not self.ndim:

@@ -44,7 +44,7 @@ FUNCTIONS = {
         "_unsafe_masked_index_put_accumulate argwhere index_put index_put_ unravel_index"
     ),
     "inspection": (
-        "allclose equal get_device is_distributed is_neg is_nonzero is_same_size is_signed typename"
+        "allclose equal get_device is_distributed is_nonzero is_same_size is_signed typename"
     ),
     "linalg_solve": "_lu_with_info lu",
     "linalg_spectral": "lobpcg logdet matrix_power",
@@ -64,7 +64,7 @@ FUNCTIONS = {
         "cudnn_batch_norm group_norm instance_norm layer_norm miopen_batch_norm native_batch_norm "
         "rms_norm"
     ),
-    "pointwise": "float_power where",
+    "pointwise": "_conj _neg_view float_power where",
     "polynomial": "vander",
     "pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
@@ -111,7 +111,7 @@ FUNCTIONS = {
 # the functions that are methods of Tensor too
 METHODS = (
     "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
-    "fliplr flipud float_power hsplit index_put index_put_ inner is_neg is_nonzero "
+    "fliplr flipud float_power hsplit index_put index_put_ inner is_nonzero "
     "is_same_size istft kron logdet lstsq lu matrix_power msort multinomial nanmean nanquantile "
     "narrow_copy norm prelu quantile repeat_interleave solve stft tensor_split unique "
     "unique_consecutive unsafe_chunk vsplit"

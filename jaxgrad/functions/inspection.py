@@ -75,19 +75,6 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 @api_boundary
-def is_neg(input: Tensor) -> bool:
-    """Return False: no tensor stores that it is to be negated later.
-
-    input: a tensor of any shape and dtype.
-
-    >>> jaxgrad.is_neg(jaxgrad.tensor([-1.0]))
-    False
-    """
-    _check_tensors("is_neg", input=input)
-    return False
-
-
-@api_boundary
 def is_signed(input: Tensor) -> bool:
     """Return whether the dtype has negative numbers.
 

@@ -61,3 +61,15 @@ def where(condition: Tensor, input=None, other=None, *, out: Tensor | None = Non
     if out is None:
         return ops.where(condition, input, other)
     return ops.where(condition, input, other, out=out)
+
+
+@api_boundary
+def _conj(input: Tensor) -> Tensor:
+    """Return a view of the complex conjugate; a real tensor itself."""
+    return ops.conj(input)
+
+
+@api_boundary
+def _neg_view(input: Tensor) -> Tensor:
+    """Return a view of the negative, to which a write writes the negative."""
+    return ops._neg_view(input)

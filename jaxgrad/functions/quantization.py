@@ -23,7 +23,9 @@ INTEGERS = {
     named_dtypes.quint8: dtypes.uint8,
     named_dtypes.qint8: dtypes.int8,
     named_dtypes.qint32: dtypes.int32,
+    named_dtypes.quint4x2: dtypes.uint8,
 }
+_OF_FOUR_BITS = named_dtypes.quint4x2
 
 
 class qscheme:
@@ -92,18 +94,33 @@ class QuantizedTensor(Tensor):
     element_size, is_floating_point = map(_of_integers, ("element_size", "is_floating_point"))
 
     def qscheme(self) -> qscheme:
-        """`per_tensor_affine`; with a scale for each index along an axis `per_channel_affine`."""
-        return per_tensor_affine if self._axis is None else per_channel_affine
+        """`per_tensor_affine`; with a scale for each index along an axis `per_channel_affine`, or
+        `per_channel_affine_float_qparams` if zero points are no integers.
+        """
+        if self._axis is None:
+            return per_tensor_affine
+        is_float = self._zero_point.is_floating_point()
+        return per_channel_affine_float_qparams if is_float else per_channel_affine
 
     def int_repr(self) -> Tensor:
-        """The integers, in a tensor of their own."""
+        """The integers, in a tensor of their own. Of 4 bits two are in one of uint8, the first of
+        them in the lower half.
+        """
+        integers = self._integers()
+        if self._dtype is not _OF_FOUR_BITS:
+            return integers
+        flat = integers.flatten()
+        odd = flat[1::2]
+        return flat[::2] + 16 * ops.cat([odd, odd.new_zeros(flat.numel() % 2)])
+
+    def _integers(self):
         with torch_function.DisableTorchFunctionSubclass():
             return ops.clone(self).contiguous()
 
     def dequantize(self) -> Tensor:
         """The numbers, float32."""
         scale, zero_point = self._parameters()
-        return (self.int_repr().to(dtypes.float32) - zero_point) * scale
+        return (self._integers().to(dtypes.float32) - zero_point) * scale
 
     def _parameters(self):
         """Scales and zero points in shapes that broadcast with the integers."""
@@ -192,7 +209,7 @@ class QuantizedTensor(Tensor):
         return arrays.with_suffixes(f"tensor({arrays.body(array, dtypes.float32)}", suffixes)
 
     def __deepcopy__(self, memo):
-        return _like(self.int_repr(), self)
+        return _like(self._integers(), self)
 
 
 def _quantized(integers: Tensor, dtype, scale, zero_point, axis=None) -> QuantizedTensor:
@@ -226,33 +243,41 @@ def _integers(dtype):
     if dtype not in INTEGERS:
         kind = getattr(dtype, "scalar_type", type(dtype).__name__)
         raise RuntimeError(
-            f"ScalarType {kind} is not supported in new_qtensor: it is quint8, qint8 or qint32"
+            f"ScalarType {kind} is not supported in new_qtensor: it is quint8, qint8, qint32 or "
+            "quint4x2"
         )
     return INTEGERS[dtype]
 
 
-def _check(name, input, zero_point, dtype):
+def limits_of(dtype) -> tuple[int, int]:
+    """The least and the greatest integer of a dtype."""
+    if dtype is _OF_FOUR_BITS:
+        return 0, 15
     limits = dtypes.iinfo(_integers(dtype))
+    return limits.min, limits.max
+
+
+def _check(name, input, zero_point, dtype):
+    least, greatest = limits_of(dtype)
     if input.dtype is not dtypes.float32:
         raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_type}")
     for number, word in ((max(zero_point), "above upper"), (-min(zero_point), "below lower")):
-        bound = limits.max if word.startswith("above") else -limits.min
+        bound = greatest if word.startswith("above") else -least
         if number > bound:
             raise RuntimeError(f"{name} zero_point {zero_point[0]} is {word} bound.")
 
 
 def _rounded(input, scale, zero_point, dtype):
     """The integers nearest to numbers, of two the even one."""
-    limits = dtypes.iinfo(_integers(dtype))
+    least, greatest = limits_of(dtype)
     steps = (input.detach() * (1 / scale) + zero_point).round()
     # as in PyTorch, no number is the greatest one
-    return _bounded(steps.nan_to_num(limits.max, limits.max, limits.min), dtype)
+    return _bounded(steps.nan_to_num(greatest, greatest, least), dtype)
 
 
 def _bounded(steps, dtype):
     """Whole numbers as the integers of a dtype."""
-    limits = dtypes.iinfo(INTEGERS[dtype])
-    return steps.double().clamp(limits.min, limits.max).to(INTEGERS[dtype])
+    return steps.double().clamp(*limits_of(dtype)).to(INTEGERS[dtype])
 
 
 @api_boundary
@@ -260,7 +285,8 @@ def quantize_per_tensor(input, scale, zero_point, dtype):
     """Round numbers to `(integer - zero_point) * scale`.
 
     input: float32 of any shape, or a list of such tensors, with a scale and a zero point for each.
-    scale, zero_point: numbers, or tensors of one element. dtype: `quint8`, `qint8` or `qint32`.
+    scale, zero_point: numbers, or tensors of one element. dtype: `quint8`, `qint8`, `qint32` or
+    `quint4x2`.
     The result has no gradient. Raises RuntimeError for other dtypes, and for a zero point that is
     no integer of the dtype.
 
@@ -281,8 +307,10 @@ def quantize_per_tensor(input, scale, zero_point, dtype):
 def quantize_per_channel(input, scales, zero_points, axis, dtype):
     """Round numbers with a scale and a zero point for each index along a dimension.
 
-    input: float32. scales, zero_points: of shape (channels,). axis: the dimension of the channels.
-    dtype, errors: as for `quantize_per_tensor`.
+    input: float32. scales, zero_points: of shape (channels,); zero points of a floating point dtype
+    may be any numbers. axis: the dimension of the channels. dtype, errors: as for
+    `quantize_per_tensor`; `quint4x2` needs zero points of a floating point dtype, else
+    NotImplementedError.
 
     >>> x = jaxgrad.ones(2, 1)
     >>> scales, zeros = jaxgrad.tensor([0.1, 0.5]), jaxgrad.tensor([0, 1])
@@ -295,12 +323,19 @@ def quantize_per_channel(input, scales, zero_points, axis, dtype):
             "length of scales must equal to channel, and so of zero_points: "
             f"{list(scales.shape)} and {list(zero_points.shape)} for {input.shape[axis]} channels"
         )
-    _check("quantize_tensor_per_channel_affine", input, zero_points.tolist(), dtype)
+    is_float = zero_points.is_floating_point()
+    if dtype is _OF_FOUR_BITS and not is_float:
+        raise NotImplementedError(
+            "\"quantize_tensor_per_channel_affine\" not implemented for 'QUInt4x2': zero_points "
+            "must have a floating point dtype"
+        )
+    bounded = [0] if is_float else zero_points.tolist()
+    _check("quantize_tensor_per_channel_affine", input, bounded, dtype)
     shape = [1] * input.ndim
     shape[axis] = -1
     scale, zero_point = scales.to(dtypes.float32).view(shape), zero_points.view(shape)
     integers = _rounded(input, scale, zero_point, dtype)
-    return _quantized(integers, dtype, scales.double(), zero_points.long(), axis)
+    return _of_channels(integers, dtype, scales, zero_points, axis)
 
 
 @api_boundary
@@ -368,8 +403,14 @@ def _make_per_tensor_quantized_tensor(input, scale, zero_point):
 
 def _make_per_channel_quantized_tensor(input, scale, zero_point, axis):
     """The quantized tensor of these integers, with a scale for each channel."""
-    dtype = _dtype_of(input)
-    return _quantized(ops.clone(input), dtype, scale.double(), zero_point.long(), axis)
+    return _of_channels(ops.clone(input), _dtype_of(input), scale, zero_point, axis)
+
+
+def _of_channels(integers, dtype, scale, zero_point, axis):
+    """The quantized tensor of these integers; with float zero points both parameters are float."""
+    if zero_point.is_floating_point():
+        return _quantized(integers, dtype, scale.float(), zero_point.float(), axis)
+    return _quantized(integers, dtype, scale.double(), zero_point.long(), axis)
 
 
 def _dtype_of(integers):

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..core import dtypes
-from ..frontend.factories import full
+from ..core import dtypes, named_dtypes
+from ..frontend.factories import arange, full
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
-from . import convolution, normalization, pooling
+from . import convolution, embedding, normalization, pooling
 from .quantization import INTEGERS, _again, _quantized, chosen_parameters, quantize_per_tensor
 
 
@@ -200,6 +200,96 @@ def _conv_dynamic(dims):
     return conv_dynamic
 
 
+# ---- embeddings
+
+
+class PackedEmbedding:
+    """The table of an embedding, a quantized tensor with a scale and a zero point for each row."""
+
+    def __init__(self, weight: Tensor):
+        scale, start = weight.q_per_channel_scales(), weight.q_per_channel_zero_points()
+        kept = dtypes.float16 if weight._dtype is named_dtypes.quint4x2 else dtypes.float32
+        self._weight, self._integers = weight, weight._integers()
+        self._scale = scale.to(dtypes.float32).to(kept)
+        self._shift = (-start.to(dtypes.float32) * scale.to(dtypes.float32)).to(kept)
+
+    def rows(self, indices) -> Tensor:
+        """The rows at some indices, float32."""
+        scale, shift = (
+            part[indices].to(dtypes.float32).unsqueeze(-1) for part in (self._scale, self._shift)
+        )
+        return self._integers[indices].to(dtypes.float32) * scale + shift
+
+    def unpack(self) -> Tensor:
+        return self._weight
+
+    def __deepcopy__(self, memo):
+        return PackedEmbedding(self._weight.clone())
+
+
+def embedding_bag_prepack(weight) -> PackedEmbedding:
+    """The table of `embedding_byte` and its like: of quint8 or quint4x2, with a scale and a zero
+    point for each row.
+    """
+    if not weight.is_quantized or weight._dtype not in (named_dtypes.quint8, named_dtypes.quint4x2):
+        raise RuntimeError(
+            "embedding_bag_prepack currently only supports per_channel_affine_float_qparams "
+            f"weights of quint8 and quint4x2: quantize_per_channel makes them, not {weight.dtype}"
+        )
+    return PackedEmbedding(weight)
+
+
+def embedding_bag_unpack(weight: PackedEmbedding):
+    """The table."""
+    return weight.unpack()
+
+
+@no_grad()
+def embedding_byte(weight: PackedEmbedding, indices, pruned_weights=False):
+    """The rows of a table at some indices, float32."""
+    return weight.rows(indices)
+
+
+@no_grad()
+def embedding_bag_byte(
+    weight: PackedEmbedding,
+    indices,
+    offsets=None,
+    scale_grad_by_freq=False,
+    mode=0,
+    pruned_weights=False,
+    per_sample_weights=None,
+    compressed_indices_mapping=None,
+    include_last_offset=False,
+):
+    """The sums of the rows of bags, float32; mode 1: their means, 2: their maxima.
+
+    Arguments: those of `nn.functional.embedding_bag`. Raises NotImplementedError for pruned tables.
+    """
+    if pruned_weights or compressed_indices_mapping is not None:
+        raise NotImplementedError("quantized::embedding_bag_byte: jaxgrad has no pruned tables")
+    if offsets is None:
+        if indices.ndim != 2:
+            raise RuntimeError("embedding_bag expects offsets to be set for 1D indices.")
+        offsets = arange(0, indices.numel(), indices.shape[1])
+        include_last_offset = False
+    if per_sample_weights is not None:
+        per_sample_weights = per_sample_weights.flatten()
+    indices = indices.flatten()
+    places = arange(indices.numel(), dtype=indices.dtype)
+    return embedding.embedding_bag(
+        weight.rows(indices),
+        places,
+        offsets.to(places.dtype),
+        mode=mode,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+    )[0]
+
+
+embedding_4bit, embedding_bag_4bit = embedding_byte, embedding_bag_byte
+
+
 # ---- what is computed with numbers
 
 
@@ -268,15 +358,19 @@ def _with_number_multiplied(x, number):
     return _quantized(integers, x._dtype, x._scale * -number, start)
 
 
-def batch_norm(qx, weight, bias, mean, var, eps, output_scale, output_zero_point):
-    """Normalize by running statistics."""
-    with no_grad():
+def _normalized(floor):
+    @no_grad()
+    def batch_norm(qx, weight, bias, mean, var, eps, output_scale, output_zero_point):
         numbers = qx.dequantize()
         result = normalization.batch_norm(numbers, weight, bias, mean, var, False, 0.0, eps)
-    return quantize_per_tensor(result, output_scale, output_zero_point, qx._dtype)
+        result = result.relu() if floor else result
+        return quantize_per_tensor(result, output_scale, output_zero_point, qx._dtype)
+
+    return batch_norm
 
 
-batch_norm1d = batch_norm2d = batch_norm3d = batch_norm
+batch_norm = batch_norm1d = batch_norm2d = batch_norm3d = _normalized(False)
+batch_norm_relu = batch_norm1d_relu = batch_norm2d_relu = batch_norm3d_relu = _normalized(True)
 
 
 def layer_norm(input, normalized_shape, weight, bias, eps, output_scale, output_zero_point):

@@ -179,7 +179,7 @@ def split(qualname: str) -> tuple[str, str]:
 
 def check_namespace(namespace: str):
     """Raise ValueError for a namespace that users cannot define operators in."""
-    is_taken = namespace not in _namespaces and hasattr(ops, namespace)
+    is_taken = namespace not in _namespaces and ops.has(namespace)
     if namespace in RESERVED or is_taken or not namespace.isidentifier():
         raise ValueError(
             f"{namespace!r} is a reserved namespace, or the name of an operator or table: choose "

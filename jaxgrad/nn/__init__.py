@@ -82,12 +82,16 @@ _NAMES = {
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}
 
+_OF_QUANTIZATION = ("intrinsic", "qat", "quantizable", "quantized")
+
 
 def __getattr__(name):
     if name == "__all__":
         return offered(__name__, "functional", "init", "modules", "parameter", "utils")
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _OF_QUANTIZATION:
+        return importlib.import_module(f"jaxgrad.ao.nn.{name}")
     if name in _LAZY:
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value

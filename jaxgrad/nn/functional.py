@@ -27,6 +27,8 @@ _FAMILIES = (
 
 _FUNCTION = re.compile(r"^@(?:api_boundary|shows_users_frames)\ndef (\w+)", re.MULTILINE)
 
+_CLASSES = {"ScalingType": "matmul", "SwizzleType": "matmul"}
+
 # where PyTorch has another name for an operator
 _RENAMED = {"logsigmoid": "log_sigmoid"}
 
@@ -37,7 +39,8 @@ __path__ = []  # as of a package: names that are absent can be imported
 def _family_of() -> dict[str, str]:
     """The family of each function that a family defines, read from its text."""
     texts = {name: Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _FAMILIES}
-    return {name: family for family, text in texts.items() for name in _FUNCTION.findall(text)}
+    names = {name: family for family, text in texts.items() for name in _FUNCTION.findall(text)}
+    return names | _CLASSES
 
 
 @functools.cache

@@ -1,9 +1,13 @@
-"""Products of groups of matrices, such as those of the experts that a router has chosen."""
+"""Products of groups of matrices, such as those of the experts that a router has chosen, and of
+scaled matrices.
+"""
 
 from __future__ import annotations
 
-from .. import ops
-from ..core.dtypes import dtype
+import enum
+
+from .. import functions, ops
+from ..core.dtypes import bfloat16, dtype
 from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
 
@@ -34,3 +38,84 @@ def grouped_mm(
             [2.]])
     """
     return ops._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
+
+
+class ScalingType(enum.Enum):
+    """What the scales of a matrix belong to: to all of it, to rows, or to blocks.
+
+    >>> F.ScalingType.RowWise.value
+    1
+    """
+
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+
+class SwizzleType(enum.Enum):
+    """How the scales of a matrix lie in memory.
+
+    >>> F.SwizzleType.NO_SWIZZLE.value
+    0
+    """
+
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
+
+
+@shows_users_frames
+def scaled_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Tensor | list[Tensor],
+    scale_recipe_a: ScalingType | list[ScalingType],
+    scale_b: Tensor | list[Tensor],
+    scale_recipe_b: ScalingType | list[ScalingType],
+    swizzle_a: SwizzleType | list[SwizzleType] | None = None,
+    swizzle_b: SwizzleType | list[SwizzleType] | None = None,
+    bias: Tensor | None = None,
+    output_dtype: dtype | None = bfloat16,
+    contraction_dim: list[int] | tuple[int, ...] = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """Return `(mat_a * scale_a) @ (mat_b * scale_b) + bias` of floats of 8 bits, computed in
+    float32.
+
+    mat_a: (n, k). mat_b: (k, m). scale_a, scale_b: float32, with one element for
+    `ScalingType.TensorWise`, or (n, 1) and (1, m) for `ScalingType.RowWise`; alone or in a list of
+    one. swizzle_a, swizzle_b: None or `SwizzleType.NO_SWIZZLE`. bias: (m,). output_dtype: None is
+    the dtype of `mat_a`. contraction_dim and use_fast_accum have no effect, as on PyTorch's CPUs.
+    Raises RuntimeError for other shapes of matrices, ValueError for other scales, recipes and
+    dtypes of matrices.
+
+    >>> x, scale = jaxgrad.ones(2, 2).to(jaxgrad.float8_e4m3fn), jaxgrad.tensor(0.5)
+    >>> whole = F.ScalingType.TensorWise
+    >>> F.scaled_mm(x, x, scale, whole, scale, whole, output_dtype=jaxgrad.float32)
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    recipes = (scale_recipe_a, swizzle_a), (scale_recipe_b, swizzle_b)
+    first, second = [[_numbers(kind) for kind in kinds] for kinds in recipes]
+    return functions.find("_scaled_mm_v2")(
+        mat_a,
+        mat_b,
+        _listed(scale_a),
+        *first,
+        _listed(scale_b),
+        *second,
+        bias,
+        output_dtype,
+        contraction_dim,
+        use_fast_accum,
+    )
+
+
+def _listed(value) -> list:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _numbers(kinds) -> list[int]:
+    return [] if kinds is None else [kind.value for kind in _listed(kinds)]

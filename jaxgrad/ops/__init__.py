@@ -26,7 +26,7 @@ from ..table import TableError
 from ..table import load as load_table
 from . import aten, kept
 from .inplace import operator_of
-from .namespace import Library, Namespace, public_functions
+from .namespace import EmptyNamespace, Library, Namespace, public_functions
 
 shape_check = LateModule("jaxgrad.core.shape_check")
 
@@ -185,7 +185,19 @@ def _of_pytorch(name: str):
 aten = aten.namespace(_of_pytorch)
 
 
+def has(name: str) -> bool:
+    """Whether there is an operator or a namespace of this name."""
+    return name in globals() or name in composed or library.has(name)
+
+
 def __getattr__(name):
+    if name.startswith("__") or has(name):
+        return _late_global(name)
+    # any other name may be a namespace, as in PyTorch
+    return EmptyNamespace(__name__, name, globals().get)
+
+
+def _late_global(name):
     # a global from now on, which Python finds without this function
     function = composed[name]() if name in composed else getattr(_operators, name)
     globals()[name] = function

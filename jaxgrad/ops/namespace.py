@@ -208,6 +208,30 @@ class Namespace(types.ModuleType):
         return sorted({*library.names, *filter(library.has, inplace)})
 
 
+class EmptyNamespace(types.ModuleType):
+    """A namespace in which nothing is defined yet: programs ask `torch.ops.NAMESPACE` for an
+    operator by `hasattr`, whether its library is there or not. What a library defines later is
+    found.
+    """
+
+    def __init__(self, package: str, name: str, find: Callable):
+        super().__init__(f"{package}.{name}", "A namespace without operators.")
+        self._refusal = f"module {package!r} has no operator {name!r}"
+        self._name, self._find = name, find
+
+    def __getattr__(self, name):
+        known = None if name.startswith("__") else self._find(self._name)
+        if known is None:
+            raise AttributeError(
+                f"'_OpNamespace' {self._name!r} object has no attribute {name!r}: {self._refusal}, "
+                "and no library or table of that name is loaded"
+            )
+        return getattr(known, name)
+
+    def __call__(self, *args, **kwargs):
+        raise AttributeError(self._refusal)
+
+
 def public_functions(source) -> dict[str, Callable]:
     """The functions of a module or a dict by name, without those that begin with an underscore.
 

@@ -21,12 +21,12 @@ from ..core import device as devices
 from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import Size
-from ..core.named_dtypes import complex32
+from ..core.named_dtypes import complex32, quint4x2
 from ..core.pytorch_tensors import is_of_pytorch
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
-from ..functions.quantization import QuantizedTensor, per_channel_affine
+from ..functions.quantization import QuantizedTensor, per_tensor_affine
 from ..late import LateModule
 from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Buffer, Parameter, is_lazy
@@ -488,7 +488,11 @@ class Encoder:
 
     def _quantized(self, value):
         """A quantized tensor: its integers, with the scale and the zero point."""
-        integers, per_channel = value.int_repr(), value.qscheme() is per_channel_affine
+        if value.dtype is quint4x2:
+            raise NotImplementedError(
+                "torch.save: jaxgrad does not write tensors of quint4x2: save tensor.dequantize()"
+            )
+        integers, per_channel = value.int_repr(), value.qscheme() is not per_tensor_affine
         self.kept.append(integers)
         memory, place = memory_of(integers)
         self._global("torch._utils _rebuild_qtensor")
@@ -497,7 +501,8 @@ class Encoder:
         for part in (place.offset, place.size, place.stride):
             self.value(part, ())
         self.code += b"("
-        self._global(f"torch {value.qscheme().name}")
+        # also of float zero points: a reader tells these by the dtype
+        self._global(f"torch {'per_channel_affine' if per_channel else 'per_tensor_affine'}")
         if per_channel:
             for part in (value.q_per_channel_scales(), value.q_per_channel_zero_points()):
                 self._dense(part)

@@ -12,9 +12,10 @@ from ..core.aval import Aval, strides_of
 from ..core.copy_slices import in_order
 from ..core.device import device_of
 from ..core.pending import value_of
+from ..core.view_ops import has_layout
 from ..frontend.memory_methods import offset_of
 from ..frontend.storages import in_memory_order
-from ..storage.alias import settle
+from ..storage.alias import flags_of, settle
 from ..tape import handle_lock, mode
 from ..tape.tensor import Tensor, abstract_value, alias_of, concrete
 from ._memory import Place
@@ -75,7 +76,7 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
     flags = None
     # under a trace the memory may hold more than the trace has captured
     if alias is not None and mode.scope.get() is None:
-        flags = _flags(alias.place)
+        flags = flags_of(alias.place) if _has_layout(alias.place) else None
     if flags is None:
         place = Place(shown.dtype, 0, tuple(shown.shape), strides_of(shown))
         return SavedMemory(id(tensor), array, shown), place
@@ -94,19 +95,5 @@ def memory_of_storage(storage) -> SavedMemory:
         return SavedMemory(storage._cdata, value_of(shared.array), shared.aval)
 
 
-def _flags(place) -> tuple[bool, bool] | None:
-    """Whether views lead to the conjugate of the memory, and whether to the negative; None if that
-    is not all.
-    """
-    is_conj = is_neg = False
-    for call, _ in in_order(place):
-        name, source, target = call.primitive.name, call.inputs[0].dtype, call.outputs[0].dtype
-        if name not in layouts.VIEWS:
-            return None
-        if name == "conj":
-            is_conj ^= source.is_complex
-        elif source is not target:
-            if (is_conj and name not in ("real", "imag")) or is_neg:
-                return None
-            is_conj, is_neg = False, is_conj and name == "imag"
-    return is_conj, is_neg
+def _has_layout(place) -> bool:
+    return all(has_layout(call) for call, _ in in_order(place))

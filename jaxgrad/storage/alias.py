@@ -194,7 +194,7 @@ def known_offset_of(tensor: Tensor) -> int | None:
     was taken at a traced index.
     """
     behind = _bytes_before(None if tensor._alias is None else tensor._alias.place)
-    return None if behind is None else behind // tensor.dtype.itemsize
+    return None if behind is None else behind // tensor._aval.dtype.itemsize
 
 
 def offset_of(place: ViewStep | None) -> int | None:
@@ -204,14 +204,34 @@ def offset_of(place: ViewStep | None) -> int | None:
 
 def _bytes_before(step):
     behind = 0
-    while step is not None:
-        if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
+    for call, numbers in in_order(step):
+        if any(isinstance(number, jax.core.Tracer) for number in numbers):
             return None
         # a compiled function may have computed a number
-        _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
-        behind += elements * step.call.outputs[0].dtype.itemsize
-        step = step.before
+        _, elements = view_ops.layout(call, [int(number) for number in numbers])
+        itemsize = call.outputs[0].dtype.itemsize
+        if view_ops.is_rounded(call):
+            behind = behind // call.inputs[0].dtype.itemsize * itemsize
+        behind += elements * itemsize
     return behind
+
+
+def flags_of(place: ViewStep | None) -> tuple[bool, bool] | None:
+    """Whether views lead to the conjugate of the memory, and whether to the negative; None if that
+    is not all.
+    """
+    is_conj = is_neg = False
+    for call, _ in in_order(place):
+        name, source, target = call.primitive.name, call.inputs[0].dtype, call.outputs[0].dtype
+        if name == "conj":
+            is_conj ^= source.is_complex
+        elif name == "_neg_view":
+            is_neg ^= True
+        elif source is not target and not view_ops.is_rounded(call):
+            if (is_conj and name not in ("real", "imag")) or is_neg:
+                return None
+            is_conj, is_neg = False, is_conj and name == "imag"
+    return is_conj, is_neg
 
 
 # creating aliases
@@ -232,6 +252,7 @@ def watch(call):
 
 def _attach_one(call):
     is_wider = call.outputs[0].dtype.itemsize > call.inputs[0].dtype.itemsize
+    is_wider = is_wider and not view_ops.is_rounded(call)
 
     def attach(leaves, results):
         source, (view,) = leaves[0], results

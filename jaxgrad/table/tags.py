@@ -43,7 +43,7 @@ ARITHMETIC = (
 )
 IN_PLACE = frozenset(f"__i{name}__" for name in ARITHMETIC)
 PROTOCOLS = IN_PLACE | {f"__{reflected}{name}__" for name in ARITHMETIC for reflected in ("", "r")}
-PROTOCOLS |= {"__neg__", "__pos__", "__abs__", "__invert__"}
+PROTOCOLS |= {"__neg__", "__pos__", "__abs__"}
 PROTOCOLS |= {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 
 

@@ -187,7 +187,8 @@ def _operator(program):
     """The operator of a program; None where the policy is not asked about it."""
     if not isinstance(program, Call):
         return None
-    op = getattr(ops, program.primitive.name, None)
+    name = program.primitive.name
+    op = getattr(ops, name) if ops.has(name) else None
     return None if op in SAC_IGNORED_OPS else op
 
 

@@ -1,4 +1,4 @@
-"""The names of torch.utils.hooks."""
+"""Handles that remove hooks, as torch.utils.hooks."""
 
 from __future__ import annotations
 

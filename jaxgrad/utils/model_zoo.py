@@ -1,4 +1,4 @@
-"""Weights of the network, which jaxgrad does not download, as torch.utils.model_zoo."""
+"""Weights of the internet, which jaxgrad does not download, as torch.utils.model_zoo."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ import textwrap
 from html import escape
 
 WIDTH, EDGE, LINE, BAR, GAP = 760, 16, 16, 11, 8
-LETTER = 6.3  # the mean width of a letter
-FIGURES = 150  # what stands to the right of the longest bar
+LETTER = 7.2  # the mean width of a letter, of fonts with wide ones
 # more rows than these have no bars of the base, which a line stands for
 MOST_ROWS = 12
 RATIO = "ratio"  # the unit of figures that are known as ratios alone
@@ -95,6 +94,15 @@ def subtitle(chart, scale):
     return f"{what}; {better}" + ("; logarithmic scale" if scale.is_logarithmic else "")
 
 
+def figure_text(chart, row, subject):
+    """What stands to the right of a bar."""
+    share, figure = ratio(chart, row, subject), number(chart["rows"][row][subject])
+    if share is None:
+        return figure
+    of_unit = "" if chart["unit"] == RATIO else f"   ({figure} {chart['unit']})"
+    return ratio_text(share) + of_unit
+
+
 def columns(rows):
     """Where the names of subjects and the bars begin, and the lines of the name of each row."""
     longest = max(len(subject) for subjects in rows.values() for subject in subjects)
@@ -111,12 +119,11 @@ def bars(chart, row, subjects, top, places, scale):
     elements = [text(EDGE, top + LINE * n + 10, line) for n, line in enumerate(names[row])]
     for place, subject in enumerate(subjects):
         y, share, length = top + LINE * place, ratio(chart, row, subject), 0
-        kind, figure = kind_of(subject), number(chart["rows"][row][subject])
+        kind, figure = kind_of(subject), figure_text(chart, row, subject)
         if at_bar > at_subject:
             elements.append(text(at_bar - 8, y + 10, subject, kind or "muted", "end"))
         if share is not None:
-            of_unit = "" if chart["unit"] == RATIO else f"   ({figure} {chart['unit']})"
-            length, figure = scale(share), ratio_text(share) + of_unit
+            length = scale(share)
             elements.append(
                 f'<rect class="bar {kind}" x="{at_bar:.0f}" y="{y}" '
                 f'width="{length:.1f}" height="{BAR}" rx="2"/>'
@@ -132,9 +139,11 @@ def svg(chart):
     """The text of the file."""
     rows = drawn(chart)
     places = columns(rows)
-    ratios = [ratio(chart, row, subject) for row, subjects in rows.items() for subject in subjects]
+    drawn_bars = [(row, subject) for row, subjects in rows.items() for subject in subjects]
+    ratios = [ratio(chart, row, subject) for row, subject in drawn_bars]
     at_bar = places[1]
-    scale = Scale([share for share in ratios if share is not None], WIDTH - EDGE - FIGURES - at_bar)
+    of_figures = max(len(figure_text(chart, *bar)) for bar in drawn_bars) * LETTER + 6
+    scale = Scale([r for r in ratios if r is not None], WIDTH - EDGE - of_figures - at_bar)
     body, y = [], 68
     for row, subjects in rows.items():
         body += bars(chart, row, subjects, y, places, scale)

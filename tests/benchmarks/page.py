@@ -94,8 +94,9 @@ def charts_of(letter, section, files):
     for place, chart in enumerate(section, 1):
         name, title = f"{letter}{place}.svg", words(chart["title"])
         files[name] = charts.svg(chart)
-        picture = f"![{title}: bars of the table below](figures/{name})"
-        lines += [f"### {title}", picture, origin(chart), "\n".join(table(chart))]
+        picture = f"![{title}: bars of the numbers below](figures/{name})"
+        numbers = ["<details markdown>", "<summary>The numbers</summary>", "\n".join(table(chart))]
+        lines += [f"### {title}", picture, origin(chart), *numbers, "</details>"]
     return "\n\n".join(lines)
 
 

@@ -1,5 +1,7 @@
 """docs/figures.md and its charts are what their data makes, and show every table of benchmarks."""
 
+import html
+import itertools
 import json
 import re
 import sys
@@ -97,6 +99,25 @@ def test_bars_are_as_long_as_their_ratios():
     assert "1.50 " in svg_of(chart) and "0.25 " in svg_of(chart)
     assert "A &lt;chart&gt;" in svg_of(chart)
     assert "logarithmic" not in svg_of(chart)
+
+
+@pytest.mark.parametrize("chart", ALL, ids=lambda chart: f"{chart['section']} {chart['title']}")
+def test_names_and_figures_stand_side_by_side(chart):
+    """The letters of the widest fonts that are usual take 0.6 of their height."""
+    svg, letter = charts.svg(chart), 0.6 * 12
+    bars = [float(x) for x in re.findall(r'class="bar[^>]* x="([\d.]+)"', svg)]
+    texts = re.findall(r'<text x="(\d+)" y="(\d+)"([^>]*)>([^<]*)</text>', svg)
+    spans = {}
+    for x, y, options, words in texts[2:]:  # below the title and the subtitle
+        width, x = letter * len(html.unescape(words)), float(x)
+        start = x - width if 'anchor="end"' in options else x - width / 2 * ("middle" in options)
+        spans.setdefault(y, []).append((start, start + width))
+    for line in spans.values():
+        line.sort()
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(line))
+        assert line[-1][1] <= charts.WIDTH
+    ends = [end for line in spans.values() for start, end in line if start == charts.EDGE]
+    assert max(ends) <= min(bars)
 
 
 def test_a_row_may_be_the_base():

@@ -31,7 +31,12 @@ COVERAGE = """\
 # Which of PyTorch's names are there
 
 The public names of PyTorch 2.13, by module or class, and the operators of its first table of
-derivatives, of the year 2018. `jaxgrad ops --missing` lists the names that are to come.
+derivatives, of the year 2018. Two commands answer the same for a name and for a program:
+
+```sh
+jaxgrad ops --missing          # the names that are to come
+python -m jaxgrad scan src/    # the names that the files of a folder use and jaxgrad lacks
+```
 
 | module or class | there | to come | left out |
 | --- | --- | --- | --- |
@@ -106,7 +111,8 @@ def card(name) -> str:
     if tested:
         kinks = sum(bool(sample.kink) for _, sample in tested)
         at_kinks = f", {kinks} of them at kinks" if kinks else ""
-        text = f"value and derivatives, on {len(tested)} samples{at_kinks}"
+        count = "1 input" if len(tested) == 1 else f"{len(tested)} inputs"
+        text = f"value and derivatives, for {count}{at_kinks}"
         lines.append(f"| compared with PyTorch | {text} |")
     return "\n".join([*lines, ""])
 
@@ -129,10 +135,12 @@ def coverage_page() -> str:
         if missing:
             to_come.append(f"`{space}`: {', '.join(name.name for name in missing)}\n")
     schemas, missing = coverage.early_schemas(), coverage.missing_early_schemas()
-    rows.append(f"| table of early PyTorch | {len(schemas) - len(missing)} | {len(missing)} | 0 |")
+    rows.append(
+        f"| operators of the table of 2018 | {len(schemas) - len(missing)} | {len(missing)} | 0 |"
+    )
     old = ", ".join(dict.fromkeys(parse_schema(text).name for text in missing))
     if old:
-        to_come.append(f"`jaxgrad.ops`, table of early PyTorch: {old}\n")
+        to_come.append(f"`jaxgrad.ops`, of the table of 2018: {old}\n")
     return "\n".join(
         [
             COVERAGE + "\n".join(rows),

@@ -19,12 +19,25 @@ PAGE = TESTS.parent / "docs" / "api" / "autograd_rows.md"
 MARKER = "pytest.mark.row"
 
 HEAD = """\
-# torch.autograd, row by row
+# torch.autograd by feature
 
 What PyTorch 2.13's `torch.autograd` offers, and `torch.func`, `torch.utils.checkpoint` and training
-beside it, and the tests that prove that jaxgrad does the same. A remark says where it differs:
-where PyTorch slips, or where there is nothing on JAX that a call could mean, and which is then
-accepted. `tests/commands/rows.py` writes this page.
+beside it, with the tests that compare jaxgrad with PyTorch. A remark says where the two differ:
+where PyTorch slips, or where a call has no meaning on JAX and is accepted without effect. What a
+line says can be tried as in PyTorch:
+
+```python
+import jaxgrad as torch
+
+x = torch.tensor(2.0, requires_grad=True)
+(slope,) = torch.autograd.grad(x**3, x, create_graph=True)
+slope.backward()
+print(slope.item(), x.grad)
+```
+
+```output
+12.0 tensor(12.)
+```
 """
 
 

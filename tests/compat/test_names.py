@@ -288,6 +288,7 @@ def test_streams_and_events():
 def test_names_of_gpus_where_there_is_none():
     cuda = torch.cuda
     assert cuda.get_rng_state_all() == [] and cuda.get_arch_list() == []
+    assert cuda.random.get_rng_state_all() == [] and cuda.reset_max_memory_cached() is None
     cuda.set_rng_state_all([])
     state = cuda.get_rng_state()
     first = torch.rand(2)

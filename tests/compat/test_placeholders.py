@@ -17,7 +17,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad.names import pytorch as pytorch_names
-from jaxgrad.names.not_provided import NotProvidedModule, is_placeholder, listed
+from jaxgrad.names.not_provided import NotProvidedModule, is_placeholder, listed, provided
 
 T = typing.TypeVar("T")
 
@@ -167,6 +167,14 @@ def test_names_that_are_attributes_are_there():
         if path.startswith("torch.distributed.checkpoint"):
             module = importlib.import_module(path.replace("torch", "jaxgrad", 1))
             assert all(hasattr(module, name) for name in names) and path != "torch"
+
+
+def test_what_to_use_instead_is_told_of_names_that_are_not_there():
+    rows = pytorch_names._instead()
+    names = [path for path in rows if path not in pytorch_names.modules()]
+    entries = {path: pytorch_names.entry_of(path) for path in names}
+    there = [path for path, entry in entries.items() if entry and provided(entry) is not None]
+    assert len(names) > 20 and there == []
 
 
 def test_one_object_has_one_placeholder():

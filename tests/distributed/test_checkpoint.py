@@ -120,6 +120,16 @@ def test_numbers_and_containers_come_back(tmp_path):
     assert exact(saved(state, tmp_path)) == exact(state)
 
 
+def test_the_older_names_of_save_and_load_warn(tmp_path):
+    state = {"x": torch.arange(3.0), "epoch": 4}
+    with pytest.warns(FutureWarning, match="Please use 'save' instead"):
+        checkpoint.save_state_dict(state, checkpoint.FileSystemWriter(tmp_path))
+    target = empty_like(state)
+    with pytest.warns(FutureWarning, match="Please use 'load' instead"):
+        checkpoint.load_state_dict(target, checkpoint.FileSystemReader(tmp_path))
+    assert exact(target) == exact(state)
+
+
 def test_names_that_look_alike_are_kept_apart(tmp_path):
     state = {"a.b": torch.ones(1), "a": {"b": torch.zeros(1)}, "a/b": torch.full((1,), 2.0)}
     state |= {"a b": torch.full((1,), 3.0), "../x": torch.full((1,), 4.0), "": torch.ones(2)}

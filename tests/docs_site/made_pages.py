@@ -1,11 +1,11 @@
 """How docstrings and scripts become pages; `make docs-check` runs these tests."""
 
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from latex2mathml.converter import convert
 
 import jaxgrad as torch
 from jaxgrad import ops
@@ -16,9 +16,10 @@ import formulas
 import hooks
 import plots
 import tutorials
+import values
 from differences import differences
-from docstrings import Docstring
-from reference import addresses, body, shown_signature, with_examples
+from docstrings import Docstring, example
+from reference import addresses, body, namespaces, shown_signature, with_examples
 
 PROSE = """Scale `x`
     by a factor.
@@ -41,6 +42,37 @@ def test_a_docstring_of_prose():
     assert "<dt>Raises</dt><dd>ValueError for 0 &lt; x.</dd></dl><p>Later calls" in prose.html()
     assert "<pre><code>x = *not emphasis*</code></pre>" in prose.html()
     assert 'data-copy="1 + 1"' in prose.html() and "2</span></code></pre>" in prose.html()
+
+
+def test_arguments_in_one_sentence_have_rows_of_their_own():
+    text = "S.\n\nx: a tensor; y: another; see: no argument. The other arguments are those of f."
+    shown = Docstring(text, ["x", "y"]).html()
+    assert "<dt><code>x</code></dt><dd>a tensor.</dd>" in shown
+    assert "<dd>another; see: no argument.</dd></dl><p>The other arguments are" in shown
+    entry = body("torch.autograd").partition('id="torch.autograd.backward"')[2]
+    assert "<dt><code>grad_tensors</code></dt>" in entry.partition("<h3 ")[0]
+
+
+def test_examples_have_the_name_that_users_give_jaxgrad():
+    shown = example(">>> import jaxgrad.nn as nn\n>>> jaxgrad.ones(1)  # doctest: +SKIP\njaxgrad.x")
+    plain = re.sub("<[^>]+>", "", shown)
+    assert plain == "&gt;&gt;&gt; import jaxgrad.nn as nn\n&gt;&gt;&gt; torch.ones(1)\njaxgrad.x"
+    assert 'data-copy="import jaxgrad.nn as nn\ntorch.ones(1)"' in shown
+
+
+def test_a_module_has_its_modules_and_what_its_docstring_says():
+    page = body("torch.backends")
+    assert (
+        '<a href="torch.backends.cuda.html">' in page and "torch.backends.mps.is_available" in page
+    )
+    assert "as torch.backends" not in page
+    assert "_kl_formulas" not in body("torch.distributions.kl")
+    assert "<dd>Linear algebra. <span" in body("index")
+
+
+def test_a_layer_has_no_entry_of_the_function_that_it_calls():
+    assert 'id="torch.nn.ReLU.forward"' not in body("torch.nn")
+    assert 'id="torch.nn.ReLU.function"' not in body("torch.nn")
 
 
 def test_an_operator_has_its_overloads_formulas_and_other_names():
@@ -71,6 +103,26 @@ def test_a_signature_shows_types_by_their_names():
     def function(self, x: "Tensor | None", key=len, size=(1, 2)): ...  # noqa: F821
 
     assert shown_signature(function, True) == "(x: Tensor | None, key=len, size=(1, 2))"
+    zeros = shown_signature(torch.zeros, False)
+    assert zeros.startswith("(*size, dtype: dtype | None = None, device: device | str | int | None")
+    assert "memory_format" in shown_signature(torch.empty, False) and "memory_format" not in zeros
+    pool = shown_signature(torch.nn.functional.avg_pool1d, False)
+    assert "kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None" in pool
+
+
+def test_an_enumeration_has_its_members():
+    entry = body("torch.autograd").partition('id="torch.autograd.ProfilerActivity"')[2]
+    assert (
+        "<code>ProfilerActivity.CPU</code>" in entry
+        and "qualname" not in entry.partition("<h3 ")[0]
+    )
+
+
+def test_no_signature_has_names_of_the_sources():
+    names = re.compile(r"Unpack\[|ForwardRef|\b(Extents|Ratios|DeviceLike|dtypes\.|devices\.)")
+    for space in namespaces():
+        for signature in re.findall('<div class="signature">(.*?)</div></div>', body(space)):
+            assert not names.search(re.sub("<[^>]+>", "", signature)), (space, signature)
 
 
 @pytest.fixture
@@ -148,7 +200,34 @@ def test_every_formula_of_the_table_that_has_tex_has_mathml():
     rules = [rule for name in table.entries for rule in table.rules(name)]
     texts = [getattr(formula, "text", "") for rule in rules for _, formula in rule.gradients]
     in_tex = list(filter(None, map(formulas.tex, filter(None, texts))))
-    assert len(in_tex) > 100 and all("<math" in convert(text) for text in in_tex)
+    assert len(in_tex) > 100 and all("<math" in formulas.mathml(text) for text in in_tex)
+
+
+def test_the_formula_of_an_operator_is_its_value():
+    assert values.is_value(torch.add, "input + alpha * other")
+    assert values.is_value(torch.relu, "max(input, 0)")
+    assert values.is_value(torch.nn.functional.gelu, "input * Phi(input)")
+    for function, expression in (
+        (torch.add, "input + other"),
+        (torch.relu, "input"),
+        (torch.special.entr, "-input * log(input)"),  # of positive numbers alone
+        (torch.log1p, "1 + input"),
+        (torch.pow, "0 ** 0"),
+        (torch.fmod, "-grad * trunc(input / other)"),
+    ):
+        assert not values.is_value(function, expression), expression
+    entry = body("torch").partition('id="torch.remainder"')[2].partition("<h3 ")[0]
+    assert "Remainder" in entry and 'class="tex"><math' not in entry.partition("<dl")[0]
+
+
+def test_names_and_accents_of_formulas_stand_as_in_print():
+    wide, narrow = 'lspace="0.17em"', 'rspace="0em"'
+    assert f'<mo {wide} rspace="0.17em">log</mo><mn>2</mn>' in formulas.mathml(r"3 \log 2")
+    assert f"{narrow}>sin</mo><mrow>" in formulas.mathml(r"\sin\left(x\right)")
+    assert '<mover accent="true"><mi>' in formulas.mathml(r"\dot\theta")
+    assert '<mo stretchy="true" fence="true">&#x00028;</mo><mfrac' in formulas.mathml(
+        r"\binom{n}{k}"
+    )
 
 
 def test_a_function_of_one_number_has_a_plot():
@@ -156,6 +235,9 @@ def test_a_function_of_one_number_has_a_plot():
     curves = plots.curves(torch.sin)
     np.testing.assert_allclose(curves["value"], np.sin(x), atol=1e-12)
     np.testing.assert_allclose(curves["slope"], np.cos(x), atol=1e-12)
+    assert ">-2</text>" in plots.plot(torch.sin) and ">0.5</text>" in plots.plot(torch.sin)
+    assert plots.upright_marks(-1.0, 1.0) == [-1.0, -0.5, 0.5, 1.0]
+    assert plots.upright_marks(-0.5, 16.0) == [5, 10, 15]
     assert plots.plot(torch.log).count("<polyline") == 4  # two curves and the two of the legend
     assert plots.plot(torch.tan).count('<polyline class="value"') > 3  # it ends at each pole
     assert plots.plot(torch.add) == plots.plot(torch.clone) == plots.plot(torch.nn.Linear) == ""
@@ -175,8 +257,28 @@ def test_a_card_has_the_example_of_its_entry():
     shown = with_examples(card)
     assert shown.startswith(card) and "&gt;&gt;&gt;" in shown and "<polyline" in shown
     assert '"../../reference/torch.nn.functional.html#torch.nn.functional.gelu"' in shown
+    limited = with_examples('<h2 id="hardtanh">hardtanh</h2>\n<p>H.</p>')
+    assert "torch.nn.functional.html#torch.nn.functional.hardtanh" in limited
     unknown = '<h2 id="no_operator">no_operator</h2>\n<p>None.</p>'
     assert with_examples(unknown) == unknown
+
+
+def test_rows_of_autograd_have_a_count_of_tests_in_place_of_names():
+    rows = """\
+| row | what | tests | remark |
+| --- | --- | --- | --- |
+| A01 | `a`: b | [test_a](../../tests/a.py)<br>[test_b](../../tests/a.py) | Differs. |
+| A02 | c |  |  |
+"""
+    assert (
+        hooks.with_counts_of_tests(rows)
+        == """\
+| what | tests | remark |
+| --- | --- | --- |
+| `a`: b | 2 | Differs. |
+| c | none |  |
+"""
+    )
 
 
 def test_a_page_of_names_that_are_elsewhere_has_an_example():

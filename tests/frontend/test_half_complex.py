@@ -101,7 +101,14 @@ def test_compiled_functions(z):
     ("call", "error", "words"),
     [
         (lambda z: z.numpy(), TypeError, "unsupported ScalarType ComplexHalf"),
-        (lambda z: z.view(torch.int32), NotImplementedError, r"convert by \.to"),
+        (lambda z: z[0].view(torch.int16), RuntimeError, r"cannot be 0 to view ComplexHalf"),
+        (lambda z: z[::2].view(torch.int16), RuntimeError, r"stride\(-1\) must be 1 to view"),
+        (lambda z: z.view(torch.float64), RuntimeError, r"size\(-1\) must be divisible by 2"),
+        (
+            lambda z: torch.view_as_complex(z.real.clone().repeat(2)[1:5].view(2, 2)),
+            RuntimeError,
+            "must have a storage_offset divisible by 2",
+        ),
         (lambda z: torch.ones(3).half().mul_(1j), RuntimeError, "can't be cast"),
     ],
 )
@@ -245,3 +252,111 @@ def test_a_tensor_of_complex64_becomes_one_of_complex32(z):
 def test_result_types_of_numbers(z):
     assert torch.result_type(z, 1 + 2j) is torch.complex32
     assert torch.result_type(z, torch.ones(2)) is torch.complex64
+
+
+def square():
+    return torch.tensor([[1 + 2j, 3 - 4j], [7j, 9 - 1j]], dtype=torch.complex32)
+
+
+# what PyTorch gives: the tensor after the view was doubled, then the view after 1 was added to the
+# tensor, its strides and its offset
+PARTS = {
+    "real": (
+        lambda z: z.real,
+        [[2 + 2j, 6 - 4j], [7j, 18 - 1j]],
+        ([[3.0, 7.0], [1.0, 19.0]], (4, 2), 0),
+    ),
+    "imag": (
+        lambda z: z[:, 1].imag,
+        [[1 + 2j, 3 - 8j], [7j, 9 - 2j]],
+        ([-8.0, -2.0], (4,), 3),
+    ),
+    "transposed": (
+        lambda z: z.t().real[1],
+        [[1 + 2j, 6 - 4j], [7j, 18 - 1j]],
+        ([7.0, 19.0], (4,), 2),
+    ),
+    "conjugate": (
+        lambda z: z.conj().imag,
+        [[1 + 4j, 3 - 8j], [14j, 9 - 2j]],
+        ([[-4.0, 8.0], [-14.0, 2.0]], (4, 2), 1),
+    ),
+    "pairs": (
+        lambda z: torch.view_as_real(z)[0],
+        [[2 + 4j, 6 - 8j], [7j, 9 - 1j]],
+        ([[3.0, 4.0], [7.0, -8.0]], (2, 1), 0),
+    ),
+    "numbers": (
+        lambda z: z.view(torch.float16)[:, 1:],
+        [[1 + 4j, 6 - 8j], [14j, 18 - 2j]],
+        ([[4.0, 7.0, -8.0], [14.0, 19.0, -2.0]], (4, 1), 1),
+    ),
+    "complex numbers": (
+        lambda z: torch.view_as_complex(torch.view_as_real(z))[1],
+        [[1 + 2j, 3 - 4j], [14j, 18 - 2j]],
+        ([1 + 14j, 19 - 2j], (1,), 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_share_memory(part):
+    view_of, written, shown = PARTS[part]
+    z = square()
+    view = view_of(z)
+    view.mul_(2)
+    assert z.tolist() == written
+    z.add_(1)
+    assert (view.tolist(), view.stride(), view.storage_offset()) == shown
+
+    @torch.compile
+    def doubled(z):
+        view_of(z).mul_(2)
+
+    z = square()
+    doubled(z)
+    assert z.dtype is torch.complex32 and z.tolist() == written
+
+
+BYTES = [
+    (lambda z: z.view(torch.int32), [[1073757184, -1006616064], [1191182336, -1140832128]]),
+    (lambda z: z.t().view(torch.int32), [[1073757184, 1191182336], [-1006616064, -1140832128]]),
+    (lambda z: z[0].view(torch.int16), [15360, 16384, 16896, -15360]),
+    (lambda z: z[0].view(torch.uint8), [0, 60, 0, 64, 0, 66, 0, 196]),
+    (lambda z: z.view(torch.complex64).view(torch.complex32), [[1 + 2j, 3 - 4j], [7j, 9 - 1j]]),
+]
+
+
+@pytest.mark.parametrize(("view_of", "numbers"), BYTES)
+def test_bytes_as_other_numbers(view_of, numbers):
+    assert view_of(square()).tolist() == numbers
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32", "uint8"])
+def test_bytes_as_complex_numbers(dtype):
+    numbers = torch.arange(8.0).half()
+    view = numbers.view(getattr(torch, dtype)).view(torch.complex32)
+    view[1:].mul_(1j)
+    assert view.tolist() == [1j, -3 + 2j, -5 + 4j, -7 + 6j]
+    assert numbers.tolist() == [0, 1, -3, 2, -5, 4, -7, 6]
+
+
+def test_gradients_of_parts():
+    z = square().requires_grad_()
+    (z.real * z.imag).sum().backward()
+    assert z.grad.tolist() == [[2 + 1j, -4 + 3j], [7, -1 + 9j]]
+    pairs = torch.ones(2, 2, dtype=torch.float16, requires_grad=True)
+    torch.view_as_complex(pairs * 2).imag.mul(3).sum().backward()
+    assert pairs.grad.tolist() == [[0, 6], [0, 6]] and pairs.grad.dtype is torch.float16
+
+
+def test_data_changes_the_dtype():
+    x = torch.nn.Parameter(torch.ones(2))
+    x.data = square()
+    assert (x.dtype, x.tolist()) == (torch.complex32, square().tolist())
+    assert repr(x[0, :1].detach()) == "tensor([1.+2.j], dtype=torch.complex32)"
+    assert repr(x).startswith("Parameter containing:\ntensor([[1.+2.j")
+    x.data = torch.ones(1)
+    assert type(x) is torch.nn.Parameter and repr(x).endswith("tensor([1.], requires_grad=True)")
+    layer = torch.nn.Linear(2, 2).to(torch.complex32)
+    assert layer.weight.dtype is layer.state_dict()["bias"].dtype is torch.complex32

@@ -172,3 +172,39 @@ def test_a_scatter_that_begins_before_its_tensor():
     # of the elements that are there: PyTorch's gradients are those of a scatter at offset 6
     assert x.grad.tolist() == [[0, 0, 0, 0], [0, 1, 0, 0], [4, 5, 6, 7]]
     assert source.grad.tolist() == [[0, 0], [2, 3]]
+
+
+# what PyTorch says of views of a complex tensor
+NEGATIVES = {
+    "imaginary part": (lambda z: z.imag, False),
+    "of the conjugate": (lambda z: z.conj().imag, True),
+    "real part": (lambda z: z.conj().real, False),
+    "conjugated twice": (lambda z: z.conj().conj().imag, False),
+    "slice": (lambda z: z.conj().imag[0], True),
+    "transposed": (lambda z: z.conj().imag.t(), True),
+    "detached": (lambda z: z.conj().imag.detach(), True),
+    "reshaped": (lambda z: z.conj().imag.reshape(6), True),
+    "copy": (lambda z: z.conj().imag.clone(), False),
+    "product": (lambda z: z.conj().imag * 2, False),
+    "resolved": (lambda z: z.conj().imag.resolve_neg(), False),
+    "view of the negative": (lambda z: torch._neg_view(z.real), True),
+    "negated twice": (lambda z: torch._neg_view(z.conj().imag), False),
+    "conjugate": (lambda z: torch._conj(z), False),
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVES)
+def test_views_of_the_negative(name):
+    function, expected = NEGATIVES[name]
+    z = torch.tensor([[1 + 2j, 3 - 4j, 5j]] * 2)
+    assert torch.is_neg(function(z)) is function(z).is_neg() is expected
+
+
+def test_a_write_through_the_negative():
+    x = torch.tensor([1.0, -2.0])
+    view = torch._neg_view(x)
+    view[0].add_(5)
+    assert (x.tolist(), view.tolist()) == ([-4.0, -2.0], [4.0, 2.0])
+    x.requires_grad_()
+    (torch._neg_view(x * 1) * torch.tensor([2.0, 3.0])).sum().backward()
+    assert x.grad.tolist() == [-2, -3]

@@ -62,6 +62,23 @@ def test_scaled_products_of_narrow_floats():
     assert result.float().tolist() == (product * rows * columns + 1).tolist()
 
 
+def test_scaled_products_by_kinds_of_scales():
+    a = jaxgrad.tensor([[1.0, 2.0, -3.0], [0.5, 4.0, 8.0]]).to(jaxgrad.float8_e4m3fn)
+    b = jaxgrad.tensor([[1.0, 0.25], [2.0, -1.0], [3.0, 0.5]]).to(jaxgrad.float8_e4m3fn)
+    half, two = jaxgrad.tensor(0.5), jaxgrad.tensor(2.0)
+    F = jaxgrad.nn.functional
+    whole, rows, plain = F.ScalingType.TensorWise, F.ScalingType.RowWise, F.SwizzleType.NO_SWIZZLE
+    result = F.scaled_mm(a, b, half, whole, two, whole)
+    # what PyTorch gives
+    assert result.dtype is jaxgrad.bfloat16 and result.tolist() == [[-4, -3.25], [32.5, 0.125]]
+    scales = [jaxgrad.tensor([[1.0], [2.0]])], [jaxgrad.tensor([[2.0, 4.0]])]
+    bias, dtype = jaxgrad.tensor([1.0, 2.0]), jaxgrad.float32
+    result = F.scaled_mm(a, b, scales[0], [rows], scales[1], rows, [plain], plain, bias, dtype)
+    assert result.dtype is dtype and result.tolist() == [[-7, -11], [131, 3]]
+    with pytest.raises(ValueError, match="Invalid scaling configuration"):
+        F.scaled_mm(a, b, half, rows, two, whole)
+
+
 @pytest.mark.parametrize(
     ("recipes", "words"),
     [

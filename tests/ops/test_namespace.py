@@ -122,7 +122,7 @@ def test_mistakes_are_all_reported_and_nothing_is_changed(tmp_path):
     assert (3, 9, "first") in places
     assert (6, 16, "second") in places
     assert any("'other'" in mistake.cause for mistake in caught.value.mistakes)
-    assert not hasattr(ops, "broken")
+    assert not ops.has("broken")
 
 
 @pytest.mark.parametrize("namespace", ["", "a-b", "_x", "add", "load", "2x"])
@@ -154,7 +154,7 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_shipped_operators_are_found_by_name():
     assert "mul" in dir(ops)
     with pytest.raises(AttributeError, match="no operator 'mull'"):
-        ops.mull  # noqa: B018
+        ops.mull()
     with pytest.raises(AttributeError, match="no attribute 'mull'"):
         torch.mull  # noqa: B018
 
@@ -301,9 +301,7 @@ def test_an_in_place_entry_of_its_own(tmp_path):
 
 def test_what_has_no_in_place_form():
     for name in ("sum_", "matmul_", "view_", "nothing_"):
-        assert not hasattr(torch.zeros(2), name)
-        with pytest.raises(AttributeError):
-            getattr(ops, name)
+        assert not hasattr(torch.zeros(2), name) and not ops.has(name)
 
 
 def test_a_tensor_in_the_place_of_a_number_is_read_at_each_call():
@@ -312,3 +310,16 @@ def test_a_tensor_in_the_place_of_a_number_is_read_at_each_call():
     assert results == [[2, 2], [6, 6], [1.5, 1.5]]
     with pytest.raises(TypeError, match="gradient would be lost"):
         torch.add(x, x, alpha=torch.ones((), requires_grad=True))
+
+
+def test_a_namespace_without_operators_is_asked_by_hasattr(tmp_path):
+    """Programs look so for a library that may not be installed."""
+    space = ops.not_installed
+    assert not hasattr(space, "nms") and not ops.has("not_installed")
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'not_installed' object has no attr"):
+        space.nms(torch.ones(2))
+    with pytest.raises(AttributeError, match="no operator 'sine'"):
+        ops.sine(torch.ones(2))
+    text = "- name: nms(Tensor self) -> Tensor\n  forward: self\n  self: grad\n"
+    ops.load(write(tmp_path, text), namespace="not_installed")
+    assert space.nms(torch.tensor(2.0)).item() == 2 and hasattr(space, "nms")

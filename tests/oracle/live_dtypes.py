@@ -44,11 +44,21 @@ def agree(function, tolerance, where):
         checks.count("dtypes")
 
 
+def torch_of(tensor):
+    """The library of a tensor."""
+    return torch if isinstance(tensor, torch.Tensor) else jaxgrad
+
+
 HALF = {
     "arithmetic": lambda z, w, h: [z + w, z * w, z - 2.5, z * (0.5 + 1j), -z, w * h],
     "parts": lambda z, w, h: [z.abs(), z.real, z.imag, z.conj().resolve_conj(), z.sgn()],
     "places": lambda z, w, h: [z.roll(1), z[1:], z.view(2, 3).t(), z.index_select(0, h.int() % 2)],
     "conversion": lambda z, w, h: [z.cfloat(), z.float(), z.half(), z == w, z.isnan()],
+    "views": lambda z, w, h: [
+        *(z.real.mul_(2), z[1::2].imag.add_(h[1]), z, z.view(h.dtype), z.view(2, 3).t().imag),
+        *(torch_of(z).view_as_real(w)[1:3].neg_(), w.conj().imag.copy_(z.real), w),
+        *(h.view(z.dtype).mul_(1j), h, w.view(torch_of(z).int32)),
+    ],
     "number": lambda z, w, h: [h * 2j, h + (0.25 + 1j), z.sum(dtype=z.cfloat().dtype)],
 }
 

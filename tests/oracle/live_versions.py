@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 from helpers import checks
-from oracle.seed import SEED
+from oracle import op_db
+from oracle.seed import SEED, drawn
 
 import jaxgrad
 
@@ -147,3 +148,78 @@ def test_writes_to_what_is_saved(expression):
             if reference is not None:
                 np.testing.assert_allclose(gradient, reference, 1e-3, 1e-5)
         checks.count("writes to saved tensors")
+
+
+# ---- the operators of PyTorch's own table
+
+# entries that jaxgrad composes of other operators, or PyTorch does (docs/conventions.md)
+COMPOSED = {
+    *("combinations", "stft", "masked_select", "_softmax_backward_data", "svd_lowrank"),
+    *("nn.functional.linear_cross_entropy", "_upsample_bilinear2d_aa", "nn.functional.kl_div"),
+    *("torch.ops.aten._safe_softmax.default", "_unsafe_masked_index", "index_put", "tensordot"),
+    *("_unsafe_masked_index_put_accumulate", "native_dropout_backward", "masked.std"),
+}
+# writes to overlapping memory raise, and numbers of uninitialized memory have no history
+LEFT_OUT = {"as_strided", "unfold", "resize_", "resize_as_", "empty", "new_empty", "empty_like"}
+ENTRIES = [
+    entry
+    for entry in op_db.operators()
+    if entry.supports_autograd and entry.name not in COMPOSED | LEFT_OUT
+]
+
+
+def tensors_of(lib, value):
+    return op_db.tensors(value, lib.Tensor)
+
+
+def leaves(lib, value):
+    """A value with new leaves in place of its tensors."""
+    if isinstance(value, lib.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {name: leaves(lib, item) for name, item in value.items()}
+    return type(value)(leaves(lib, v) for v in value) if type(value) in (list, tuple) else value
+
+
+def after_a_write(lib, operator, arguments, place):
+    """Whether the backward pass raises after a write to one tensor; None where there is none."""
+    args, kwargs = leaves(lib, arguments)
+    results = tensors_of(lib, operator(*args, **kwargs))
+    targets = [*tensors_of(lib, (args, kwargs)), *results]
+    ends = [x for x in results if x.requires_grad]
+    if place >= len(targets) or not ends:
+        return None
+    with lib.no_grad():
+        targets[place].copy_(targets[place].clone())
+    try:
+        lib.autograd.backward(ends, [lib.ones_like(x) for x in ends])
+    except RuntimeError as error:
+        assert "has been modified by an inplace operation" in str(error), error
+        return True
+    return False
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "entry", drawn(ENTRIES, 12), ids=lambda entry: f"{entry.name} {entry.variant_test_name}"
+)
+def test_operators_of_the_table(entry):
+    try:
+        operator = op_db.function_of(entry.op)
+    except AttributeError:
+        return
+    samples = list(entry.sample_inputs("cpu", torch.float64, requires_grad=True))
+    for sample in (samples[0], samples[len(samples) // 2], samples[-1]):
+        theirs = (sample.input, *sample.args), sample.kwargs
+        ours = op_db.converted(theirs)
+        for place in range(7):
+            try:
+                expected = after_a_write(torch, entry.op, theirs, place)
+            except (AssertionError, RuntimeError, NotImplementedError):
+                continue  # this write, or this backward pass, raises whatever was saved
+            if expected is None:
+                break
+            with jaxgrad.autograd.graph.strict_versions():
+                actual = after_a_write(jaxgrad, operator, ours, place)
+            assert actual is expected, f"{SEED=} {place=}"
+            checks.count("writes to what operators save")

@@ -34,6 +34,12 @@ REFUSED = [
         NotImplementedError,
         "not implemented for 'ComplexFloat'",
     ),
+    (
+        "~tensor([1.0])",
+        TypeError,
+        "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+    ),
+    ("torch.bitwise_not(tensor([1.0]))", NotImplementedError, "not implemented for 'Float'"),
     ("torch.le(tensor([1]), 1j)", NotImplementedError, "not implemented for 'ComplexFloat'"),
     (
         "torch.eq(zeros(2), zeros(3))",

@@ -2,6 +2,7 @@
 
 from ...names.not_provided import names_of
 from . import intrinsic, qat, quantized
+from .intrinsic import qat as _  # noqa: F401 - torch.ao.nn.intrinsic.qat
 from .quantized import dynamic  # noqa: F401 - torch.ao.nn.quantized.dynamic
 
 __all__ = ["intrinsic", "qat", "quantized"]

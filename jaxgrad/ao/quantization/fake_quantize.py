@@ -193,6 +193,22 @@ default_dynamic_fake_quant = FakeQuantize.with_args(
     dtype=named_dtypes.quint8,
     averaging_constant=1,
 )
+default_embedding_fake_quant = FakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    qscheme=per_channel_affine_float_qparams,
+    dtype=named_dtypes.quint8,
+    quant_min=0,
+    quant_max=255,
+    ch_axis=0,
+    averaging_constant=1,
+)
+default_embedding_fake_quant_4bit = FakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver,
+    qscheme=per_channel_affine_float_qparams,
+    ch_axis=0,
+    dtype=named_dtypes.quint4x2,
+    averaging_constant=1,
+)
 default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(
     observer=default_fixed_qparams_range_neg1to1_observer
 )

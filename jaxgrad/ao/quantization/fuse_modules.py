@@ -27,6 +27,13 @@ _NORMS = {
     nn.ConvTranspose2d: nn.BatchNorm2d,
     nn.ConvTranspose3d: nn.BatchNorm3d,
 }
+_TRAINED = {
+    kind.kinds: kind
+    for kind in (
+        *(intrinsic.ConvBn1d, intrinsic.ConvBn2d, intrinsic.ConvBn3d, intrinsic.LinearBn1d),
+        *(intrinsic.ConvBnReLU1d, intrinsic.ConvBnReLU2d, intrinsic.ConvBnReLU3d),
+    )
+}
 
 
 def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None) -> list:
@@ -46,16 +53,32 @@ def _fused(kinds, layers, is_qat):
     first, *rest = layers
     if len(layers) > 1 and _NORMS.get(kinds[0]) is kinds[1]:
         if is_qat:
-            raise NotImplementedError(
-                f"Cannot fuse train modules: {kinds}: layers with batch normalization that train "
-                "for quantization are not provided by jaxgrad"
-            )
+            return _trained(kinds, layers)
         first, rest, kinds = _normalized(first, rest[0]), rest[1:], (kinds[0], *kinds[2:])
     if not rest:
         return first
     if len(rest) > 1 or kinds[1] is not nn.ReLU or kinds[0] not in _WITH_RELU:
         raise NotImplementedError(f"Cannot fuse modules: {kinds}")
     return _WITH_RELU[kinds[0]](first, rest[0]).train(layers[0].training)
+
+
+def _trained(kinds, layers):
+    """A layer with its batch normalization, of which `prepare_qat` makes one that trains both."""
+    layer, norm = layers[:2]
+    if isinstance(layer, nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d):
+        raise Exception("Fusing ConvTranspose+BatchNorm not yet supported in QAT.")
+    if kinds not in _TRAINED:
+        raise NotImplementedError(f"Cannot fuse train modules: {kinds}")
+    if layer.training != norm.training:
+        raise AssertionError("a layer and its batch normalization must both be in one mode")
+    if norm.num_features != len(layer.weight):
+        raise AssertionError(
+            f"{kinds[1].__name__} of {norm.num_features} channels must match the "
+            f"{len(layer.weight)} outputs of {kinds[0].__name__}"
+        )
+    if not (norm.affine and norm.track_running_stats):
+        raise AssertionError("Only support fusing BatchNorm with affine and track_running_stats")
+    return _TRAINED[kinds](*layers).train(layer.training)
 
 
 def _normalized(layer, norm):
@@ -105,7 +128,15 @@ def fuse_modules_qat(
     fuser_func=fuse_known_modules,
     fuse_custom_config_dict=None,
 ):
-    """`fuse_modules` for a model that trains: a convolution or linear layer with relu."""
+    """`fuse_modules` for a model that trains: layers with batch normalization stay two, of which
+    `prepare_qat` makes a layer of `ao.nn.intrinsic.qat`.
+
+    >>> nn = jaxgrad.nn
+    >>> model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU())
+    >>> fused = jaxgrad.ao.quantization.fuse_modules_qat(model, ["0", "1", "2"])
+    >>> [type(layer).__name__ for layer in fused]
+    ['ConvBnReLU2d', 'Identity', 'Identity']
+    """
     return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)
 
 

@@ -36,6 +36,7 @@ RANGES |= {
     named_dtypes.quint8: RANGES[dtypes.uint8],
     named_dtypes.qint8: RANGES[dtypes.int8],
     named_dtypes.qint32: RANGES[dtypes.int32],
+    named_dtypes.quint4x2: ((0, 15), (0, 15)),
 }
 _UNSIGNED = (dtypes.uint8, named_dtypes.quint8)
 _SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
@@ -53,7 +54,7 @@ class PartialClass:
         return self.p(*args, **options)
 
     def __repr__(self):
-        return repr(self.p)
+        return f"{self.p!r}{{}}"  # as PyTorch's, with the arguments that are made at the call
 
     def with_args(self, **options) -> PartialClass:
         return PartialClass(functools.partial(self.p, **options))
@@ -550,6 +551,9 @@ per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with
 )
 default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
     dtype=named_dtypes.quint8, qscheme=per_channel_affine_float_qparams, ch_axis=0
+)
+default_float_qparams_observer_4bit = PerChannelMinMaxObserver.with_args(
+    dtype=named_dtypes.quint4x2, qscheme=per_channel_affine_float_qparams, ch_axis=0
 )
 default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
     scale=2.0 / 256.0, zero_point=128, dtype=named_dtypes.quint8, quant_min=0, quant_max=255

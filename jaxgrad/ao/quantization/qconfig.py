@@ -13,6 +13,8 @@ from .fake_quantize import (
     FakeQuantize,
     FusedMovingAvgObsFakeQuantize,
     default_dynamic_fake_quant,
+    default_embedding_fake_quant,
+    default_embedding_fake_quant_4bit,
     default_fake_quant,
     default_fused_act_fake_quant,
     default_fused_per_channel_wt_fake_quant,
@@ -66,9 +68,18 @@ float16_static_qconfig = QConfig(*(PlaceholderObserver.with_args(dtype=dtypes.fl
 float_qparams_weight_only_qconfig = QConfig(
     observer.default_placeholder_observer, observer.default_float_qparams_observer
 )
+float_qparams_weight_only_qconfig_4bit = QConfig(
+    observer.default_placeholder_observer, observer.default_float_qparams_observer_4bit
+)
 default_qat_qconfig = QConfig(default_fake_quant, default_weight_fake_quant)
 default_qat_qconfig_v2 = QConfig(default_fused_act_fake_quant, default_fused_wt_fake_quant)
 default_dynamic_qat_qconfig = QConfig(default_dynamic_fake_quant, default_weight_fake_quant)
+default_embedding_qat_qconfig = QConfig(
+    observer.NoopObserver.with_args(dtype=dtypes.float32), default_embedding_fake_quant
+)
+default_embedding_qat_qconfig_4bit = QConfig(
+    observer.NoopObserver.with_args(dtype=dtypes.float32), default_embedding_fake_quant_4bit
+)
 default_weight_only_qconfig = QConfig(nn.Identity, default_weight_fake_quant)
 default_activation_only_qconfig = QConfig(default_fake_quant, nn.Identity)
 default_reuse_input_qconfig = QConfig(observer.default_reuse_input_observer, observer.NoopObserver)
@@ -135,24 +146,6 @@ def get_default_qat_qconfig(backend="x86", version=1) -> QConfig:
         else (default_fused_wt_fake_quant, default_fused_per_channel_wt_fake_quant)
     )
     return QConfig(rounds.with_args(**options), of_channel if of_channels else of_tensor)
-
-
-def check(qconfig, mod):
-    """Raise AssertionError for observers of channels where their axis is another one."""
-    is_transposed = isinstance(mod, nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d)
-    if qconfig is None or not is_transposed or qconfig.weight is None:
-        return
-    if isinstance(qconfig.weight(), observer.PerChannelMinMaxObserver):
-        raise AssertionError(
-            "Per channel weight observer is not supported yet for ConvTranspose{n}d."
-        )
-
-
-def is_memoryless(qconfig) -> bool:
-    """Whether results have the range of a call alone."""
-    known = qconfig.activation()
-    known = getattr(known, "activation_post_process", known)
-    return getattr(known, "averaging_constant", None) == 1 and known.is_dynamic
 
 
 def QConfigDynamic(activation=nn.Identity, weight=nn.Identity):

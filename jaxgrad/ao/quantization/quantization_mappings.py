@@ -5,10 +5,9 @@ from __future__ import annotations
 from ... import nn
 from ...names.not_provided import names_of
 from ..nn import intrinsic, qat, quantized
-from ..nn.qat import layers as qat_layers
-from ..nn.quantized import convolution, dynamic, linear
+from ..nn.intrinsic import qat as intrinsic_qat
+from ..nn.quantized import convolution, dynamic, linear, normalization
 from ..nn.quantized.dynamic.linear import LinearReLU as DynamicLinearReLU
-from . import fake_quantize
 from .stubs import DeQuantStub, QuantStub
 
 _LINEAR_OF_ATTENTION = nn.modules.linear.NonDynamicallyQuantizableLinear
@@ -24,34 +23,47 @@ _WITH_RELU = {
     "ConvReLU2d": convolution.ConvReLU2d,
     "ConvReLU3d": convolution.ConvReLU3d,
 }
-_FUSED = (intrinsic, qat_layers)
+_FUSED = (intrinsic, intrinsic_qat)
+_NORMALIZED = {
+    "ConvBn1d": quantized.Conv1d,
+    "ConvBn2d": quantized.Conv2d,
+    "ConvBn3d": quantized.Conv3d,
+    "ConvBnReLU1d": convolution.ConvReLU1d,
+    "ConvBnReLU2d": convolution.ConvReLU2d,
+    "ConvBnReLU3d": convolution.ConvReLU3d,
+    "LinearBn1d": quantized.Linear,
+}
 _IN_TRAINING = ("Linear", "Conv2d", "Conv3d")
+_TABLES = ("Embedding", "EmbeddingBag")
 
 DEFAULT_STATIC_QUANT_MODULE_MAPPINGS = {
     QuantStub: quantized.Quantize,
     DeQuantStub: quantized.DeQuantize,
     **{getattr(nn, name): getattr(quantized, name) for name in _OF_SAME_NAMES},
+    **{getattr(nn, name): getattr(quantized, name) for name in _TABLES},
     _LINEAR_OF_ATTENTION: quantized.Linear,
     quantized.FloatFunctional: quantized.QFunctional,
     **{getattr(module, name): kind for name, kind in _WITH_RELU.items() for module in _FUSED},
-    **{getattr(qat, name): getattr(quantized, name) for name in ("Conv1d", *_IN_TRAINING)},
+    **{getattr(intrinsic_qat, name): kind for name, kind in _NORMALIZED.items()},
+    **{
+        getattr(qat, name): getattr(quantized, name) for name in ("Conv1d", *_IN_TRAINING, *_TABLES)
+    },
+    intrinsic.BNReLU2d: normalization.BNReLU2d,
+    intrinsic.BNReLU3d: normalization.BNReLU3d,
 }
 DEFAULT_QAT_MODULE_MAPPINGS = {
     **{getattr(nn, name): getattr(qat, name) for name in _IN_TRAINING},
     _LINEAR_OF_ATTENTION: qat.Linear,
-    **{getattr(intrinsic, name): getattr(qat_layers, name) for name in _WITH_RELU},
+    **{
+        getattr(intrinsic, name): getattr(intrinsic_qat, name)
+        for name in (*_WITH_RELU, *_NORMALIZED)
+    },
 }
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS = {
     **{getattr(nn, name): getattr(dynamic, name) for name in dynamic.__all__},
+    **{getattr(nn, name): getattr(quantized, name) for name in _TABLES},
     _LINEAR_OF_ATTENTION: dynamic.Linear,
     intrinsic.LinearReLU: DynamicLinearReLU,
-}
-# layers whose results have the same range always, which training rounds to
-FIXED = {
-    nn.Hardsigmoid: fake_quantize.default_fixed_qparams_range_0to1_fake_quant,
-    nn.Sigmoid: fake_quantize.default_fixed_qparams_range_0to1_fake_quant,
-    nn.Softmax: fake_quantize.default_fixed_qparams_range_0to1_fake_quant,
-    nn.Tanh: fake_quantize.default_fixed_qparams_range_neg1to1_fake_quant,
 }
 
 

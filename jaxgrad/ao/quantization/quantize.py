@@ -9,90 +9,41 @@ from ... import nn
 from ...core import dtypes, named_dtypes
 from ...core.tracebacks import users_stacklevel
 from ...names.not_provided import names_of
-from ...nn.utils.parametrize import type_before_parametrizations
-from ..nn.intrinsic.fused import _FusedModule
-from ..nn.quantized.functional_modules import FloatFunctional, QFunctional
-from .fake_quantize import FakeQuantizeBase
-from .observer import ObserverBase
+from ..nn import quantizable
+from ..nn.quantized import of_observed
+from .insertion import (
+    add_observers,
+    convert_layers,
+    is_observed,
+    propagate_qconfig_,
+    remove_qconfig_of,
+)
+from .insertion import (
+    swap_module as swap_module,
+)
 from .qconfig import (
-    check,
     default_dynamic_qconfig,
     float16_dynamic_qconfig,
-    is_memoryless,
+    float_qparams_weight_only_qconfig,
+    float_qparams_weight_only_qconfig_4bit,
 )
 from .quantization_mappings import (
-    FIXED,
     get_default_dynamic_quant_module_mappings,
     get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
 )
-from .stubs import DeQuantStub, QuantWrapper
+from .stubs import QuantWrapper
 
-
-def propagate_qconfig_(module, qconfig_dict=None, prepare_custom_config_dict=None):
-    """Give every submodule a `qconfig`: its own, that of its name or class in `qconfig_dict`, or
-    that of the module around it.
-    """
-    _propagate(module, qconfig_dict or {}, None, "")
-
-
-def _propagate(module, known, of_parent, name):
-    qconfig = known.get(type_before_parametrizations(module), of_parent)
-    qconfig = getattr(module, "qconfig", known.get(name, qconfig))
-    check(qconfig, module)
-    module.qconfig = qconfig
-    for key, child in module.named_children():
-        _propagate(child, known, qconfig, f"{name}.{key}" if name else key)
-
-
-def _observe_output(self, input, output):
-    return self.activation_post_process(output)
-
-
-def _observe_input(self, input):
-    return self.activation_post_process(input[0])
-
-
-_OBSERVING, _HOOKS = (_observe_output, _observe_input), ("_forward_hooks", "_forward_pre_hooks")
-
-
-def _is_observed(module):
-    return getattr(module, "qconfig", None) is not None
-
-
-def _observe(module, make=None):
-    """Let an observer record what a layer gives, or what it takes if that has a range of its own at
-    each call.
-    """
-    if not _is_observed(module) or isinstance(module, DeQuantStub):
-        return
-    module.add_module("activation_post_process", (make or module.qconfig.activation)())
-    if is_memoryless(module.qconfig):
-        module.register_forward_pre_hook(_observe_input, prepend=True)
-    else:
-        module.register_forward_hook(_observe_output, prepend=True)
-
-
-def _add_observers(module, layers, whole):
-    """Observe the layers of some classes; `whole`: classes whose submodules are not looked at."""
-    for child in module.children():
-        kind = type_before_parametrizations(child)
-        if kind is nn.Dropout:
-            continue
-        if issubclass(kind, FloatFunctional | QFunctional):
-            if _is_observed(child):
-                child.activation_post_process = child.qconfig.activation()
-        elif issubclass(kind, _FusedModule) or kind in whole:
-            _observe(child)
-        elif module.training and kind in FIXED:
-            _observe(child, FIXED[kind])
-        else:
-            _add_observers(child, layers, whole)
-    is_leaf = not module._modules and not isinstance(module, nn.Sequential)
-    rounds = hasattr(module, "weight_fake_quant")
-    if (is_leaf or rounds) and type_before_parametrizations(module) in layers:
-        _observe(module)
+# what `prepare` puts in place of layers of `nn`, and `convert` in place of that
+_OBSERVED = {
+    nn.LSTM: quantizable.LSTM,
+    nn.MultiheadAttention: quantizable.MultiheadAttention,
+}
+_QUANTIZED = {
+    quantizable.LSTM: of_observed.LSTM,
+    quantizable.MultiheadAttention: of_observed.MultiheadAttention,
+}
 
 
 def prepare(
@@ -107,6 +58,8 @@ def prepare(
     model: it, or modules in it, have a `qconfig`; evaluate the result on typical inputs, then call
     `convert`. inplace: whether the model itself is changed. allow_list: the classes of layers that
     get observers. observer_non_leaf_module_list: classes of modules that get one as a whole.
+    prepare_custom_config_dict: under "float_to_observed_custom_module_class" classes with a method
+    `from_float`, by those that they replace.
 
     >>> q = jaxgrad.ao.quantization
     >>> model = jaxgrad.nn.Sequential(q.QuantStub(), jaxgrad.nn.Linear(2, 2), q.DeQuantStub())
@@ -119,14 +72,16 @@ def prepare(
     """
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
-    if not any(_is_observed(module) for module in model.modules()):
+    if not any(is_observed(module) for module in model.modules()):
         warnings.warn(
             "None of the submodule got qconfig applied. Make sure you passed correct "
             "configuration by assigning the `.qconfig` attribute directly on submodules",
             stacklevel=users_stacklevel(),
         )
     layers = get_default_qconfig_propagation_list() if allow_list is None else allow_list
-    _add_observers(model, layers, observer_non_leaf_module_list or ())
+    config = prepare_custom_config_dict or {}
+    observed = config.get("float_to_observed_custom_module_class", _OBSERVED)
+    add_observers(model, layers, observer_non_leaf_module_list or (), observed)
     return model
 
 
@@ -143,52 +98,24 @@ def convert(
 
     module: `prepare` or `prepare_qat` gave it. mapping: classes of layers, by those that they
     replace. inplace: whether the module itself is changed. remove_qconfig: whether `qconfig` and
-    observers are taken away.
+    observers are taken away. convert_custom_config_dict: under
+    "observed_to_quantized_custom_module_class" classes with a method `from_observed`.
     """
     if is_reference:
         raise NotImplementedError("convert: reference layers are not provided by jaxgrad")
     module = module if inplace else copy.deepcopy(module)
     known = get_default_static_quant_module_mappings() if mapping is None else mapping
-    _convert(module, known, use_precomputed_fake_quant)
+    config = convert_custom_config_dict or {}
+    custom = config.get("observed_to_quantized_custom_module_class", _QUANTIZED)
+    convert_layers(module, known, custom, use_precomputed_fake_quant)
     if remove_qconfig:
-        _remove_qconfig(module)
+        remove_qconfig_of(module)
     return module
-
-
-def _convert(module, mapping, use_precomputed_fake_quant):
-    for name, child in list(module.named_children()):
-        if not isinstance(child, _FusedModule):
-            _convert(child, mapping, use_precomputed_fake_quant)
-        module._modules[name] = swap_module(child, mapping, {}, use_precomputed_fake_quant)
-
-
-def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_quant=False):
-    """The layer in place of `mod` that `mapping` has for its class, if it has a `qconfig`."""
-    kind = mapping.get(type_before_parametrizations(mod))
-    if kind is None or not _is_observed(mod):
-        return mod
-    replaced = kind.from_float(mod, use_precomputed_fake_quant=use_precomputed_fake_quant)
-    for name in _HOOKS:
-        hooks = getattr(mod, name).items()
-        others = {key: hook for key, hook in hooks if hook.function not in _OBSERVING}
-        getattr(replaced, name).update(others)
-    return replaced
-
-
-def _remove_qconfig(module):
-    for part in module.modules():
-        part.__dict__.pop("qconfig", None)
-        observer = getattr(part, "activation_post_process", None)
-        if isinstance(observer, ObserverBase | FakeQuantizeBase):
-            del part.activation_post_process
-        for hooks in (getattr(part, name) for name in _HOOKS):
-            for key in [key for key, hook in hooks.items() if hook.function in _OBSERVING]:
-                del hooks[key]
 
 
 def add_quant_dequant(module):
     """Put each layer that has a `qconfig` into a `QuantWrapper`, and return the module."""
-    if not module._modules and _is_observed(module):
+    if not module._modules and is_observed(module):
         return QuantWrapper(module)
     for name, child in module.named_children():
         module._modules[name] = add_quant_dequant(child)
@@ -203,7 +130,13 @@ def quantize(model, run_fn, run_args, mapping=None, inplace=False):
     return convert(model, mapping, inplace=True)
 
 
-_DYNAMIC = {named_dtypes.qint8: default_dynamic_qconfig, dtypes.float16: float16_dynamic_qconfig}
+_PRODUCTS = (nn.Linear, nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
+_DYNAMIC = {
+    named_dtypes.qint8: (_PRODUCTS, default_dynamic_qconfig),
+    dtypes.float16: (_PRODUCTS, float16_dynamic_qconfig),
+    named_dtypes.quint8: ((nn.Embedding, nn.EmbeddingBag), float_qparams_weight_only_qconfig),
+    named_dtypes.quint4x2: ((nn.EmbeddingBag,), float_qparams_weight_only_qconfig_4bit),
+}
 
 
 def quantize_dynamic(
@@ -213,8 +146,9 @@ def quantize_dynamic(
     input at each call.
 
     qconfig_spec: a set of classes or names of layers; a dict of these to a `qconfig`. dtype: of the
-    weights, `qint8` or `float16`. mapping: classes of layers, by those that they replace. inplace:
-    whether the model itself is changed. Raises ValueError for another dtype.
+    weights, `qint8` or `float16`; of embeddings, `quint8` or `quint4x2`. mapping: classes of
+    layers, by those that they replace. inplace: whether the model itself is changed. Raises
+    ValueError for another dtype.
 
     >>> model = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(4, 2), jaxgrad.nn.ReLU())
     >>> jaxgrad.ao.quantization.quantize_dynamic(model)[0]._get_name()
@@ -224,10 +158,10 @@ def quantize_dynamic(
         if dtype not in _DYNAMIC:
             raise ValueError(
                 f"Don't know how to quantize with default settings for {dtype}. Provide full "
-                "qconfig please: qint8 and float16 have one"
+                "qconfig please: qint8, float16 and, for embeddings, quint8 and quint4x2 have one"
             )
-        usual = (nn.Linear, nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
-        qconfig_spec = dict.fromkeys(qconfig_spec or usual, _DYNAMIC[dtype])
+        layers, qconfig = _DYNAMIC[dtype]
+        qconfig_spec = dict.fromkeys(qconfig_spec or layers, qconfig)
     model = (model if inplace else copy.deepcopy(model)).eval()
     propagate_qconfig_(model, qconfig_spec)
     known = get_default_dynamic_quant_module_mappings() if mapping is None else mapping

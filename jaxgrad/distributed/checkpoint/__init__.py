@@ -13,8 +13,10 @@ from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner
 from .filesystem import FileSystemReader as FileSystemReader
 from .filesystem import FileSystemWriter as FileSystemWriter
 from .state_dict_loader import load as load
+from .state_dict_loader import load_state_dict as load_state_dict
 from .state_dict_saver import async_save as async_save
 from .state_dict_saver import save as save
+from .state_dict_saver import save_state_dict as save_state_dict
 
 _MODULES = ("state_dict", "stateful")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,6 +67,43 @@ def load(
     wait_for_last()
     with no_grad(), jax.enable_x64(True):
         _load(state_dict, folder, processes, getattr(planner, "allow_partial_load", False))
+
+
+def load_state_dict(
+    state_dict: dict[str, Any],
+    storage_reader: FileSystemReader,
+    process_group=None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: DefaultLoadPlanner | None = None,
+) -> None:
+    """Call `load`, the newer name, after a FutureWarning.
+
+    coordinator_rank: without effect, since all processes learn what happened; else as in `load`.
+
+    >>> import tempfile
+    >>> from jaxgrad.distributed import checkpoint
+    >>> folder = tempfile.mkdtemp()
+    >>> checkpoint.save({"epoch": 1}, checkpoint_id=folder)
+    >>> state = {"epoch": 0}
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     checkpoint.load_state_dict(state, checkpoint.FileSystemReader(folder))
+    >>> state
+    {'epoch': 1}
+    """
+    warnings.warn(
+        "'load_state_dict' is deprecated and will be removed in future versions. "
+        "Please use 'load' instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    load(
+        state_dict,
+        storage_reader=storage_reader,
+        planner=planner,
+        process_group=process_group,
+        no_dist=no_dist,
+    )
 
 
 def _load(state_dict, folder, processes, is_partial):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import threading
+import warnings
 from concurrent.futures import Future
 from typing import Any
 
@@ -65,6 +66,33 @@ def save(
     {'x': tensor([0, 1, 2]), 'epoch': 1}
     """
     begin("save", state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist)()
+
+
+def save_state_dict(
+    state_dict: dict[str, Any],
+    storage_writer: FileSystemWriter,
+    process_group=None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner=None,
+) -> None:
+    """Call `save`, the newer name, after a FutureWarning.
+
+    coordinator_rank: without effect, since all processes learn what happened; else as in `save`.
+
+    >>> import tempfile
+    >>> from jaxgrad.distributed import checkpoint
+    >>> folder = tempfile.mkdtemp()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     checkpoint.save_state_dict({"epoch": 1}, checkpoint.FileSystemWriter(folder))
+    """
+    warnings.warn(
+        "'save_state_dict' is deprecated and will be removed in future versions. "
+        "Please use 'save' instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    begin("save", state_dict, None, storage_writer, planner, process_group, no_dist)()
 
 
 def async_save(

@@ -87,9 +87,10 @@ def text_of(
 def _around_values(tensor) -> tuple[str, str]:
     """The texts before the values of a tensor and at the end: its class."""
     mark = kind_of(tensor)
-    if type(tensor) in PLAIN_TENSORS:
+    is_plain = type(tensor) in PLAIN_TENSORS
+    name = "tensor" if is_plain else getattr(tensor, "_shown_name", type(tensor).__name__)
+    if name == "tensor":
         return f"{'' if mark is None else mark.heading}tensor(", ""
-    name = getattr(tensor, "_shown_name", type(tensor).__name__)
     if mark is None or not mark.heading:
         return f"{name}(", ""
     return f"{mark.heading if isinstance(tensor, mark) else ''}Parameter({name}(", ")"

@@ -1,4 +1,4 @@
-"""The module torch.utils.data: datasets, samplers and the DataLoader."""
+"""Datasets, samplers and the DataLoader, as torch.utils.data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two layers as one."""
+"""Layers that follow one another, as one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class _FusedModule(nn.Sequential):
 
 
 def _fused(name, *kinds):
-    words = " and ".join(kind.__name__ for kind in kinds)
-    text = f"{words}, one after the other."
+    words = [kind.__name__ for kind in kinds]
+    text = f"{', '.join(words[:-1])} and {words[-1]}, one after the other."
     return type(name, (_FusedModule,), {"kinds": kinds, "__doc__": text, "__module__": __name__})
 
 
@@ -31,6 +31,13 @@ LinearReLU = _fused("LinearReLU", nn.Linear, nn.ReLU)
 ConvReLU1d = _fused("ConvReLU1d", nn.Conv1d, nn.ReLU)
 ConvReLU2d = _fused("ConvReLU2d", nn.Conv2d, nn.ReLU)
 ConvReLU3d = _fused("ConvReLU3d", nn.Conv3d, nn.ReLU)
+ConvBn1d = _fused("ConvBn1d", nn.Conv1d, nn.BatchNorm1d)
+ConvBn2d = _fused("ConvBn2d", nn.Conv2d, nn.BatchNorm2d)
+ConvBn3d = _fused("ConvBn3d", nn.Conv3d, nn.BatchNorm3d)
+ConvBnReLU1d = _fused("ConvBnReLU1d", nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
+ConvBnReLU2d = _fused("ConvBnReLU2d", nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
+ConvBnReLU3d = _fused("ConvBnReLU3d", nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
+LinearBn1d = _fused("LinearBn1d", nn.Linear, nn.BatchNorm1d)
 BNReLU2d = _fused("BNReLU2d", nn.BatchNorm2d, nn.ReLU)
 BNReLU3d = _fused("BNReLU3d", nn.BatchNorm3d, nn.ReLU)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .... import nn
 from ....names.not_provided import names_of
-from ..intrinsic import fused
 from ..quantized.quantize import convolution_arguments
 
 
@@ -13,7 +12,6 @@ class _RoundsWeight:
 
     _FLOAT_MODULE: type
     _FLOAT_LAYER: type
-    _has_relu = False
 
     def __init__(self, *arguments, qconfig=None, **options):
         super().__init__(*arguments, **options)
@@ -31,21 +29,25 @@ class _RoundsWeight:
             )
         if not getattr(mod, "qconfig", None):
             raise AssertionError("Input float module must have a valid qconfig")
-        source = mod[0] if cls._has_relu else mod
+        source = mod[0] if isinstance(mod, nn.Sequential) else mod
         layer = cls(**cls._arguments_of(source), qconfig=mod.qconfig)
         layer.weight, layer.bias = source.weight, source.bias
         return layer.train(mod.training)
 
     def to_float(self):
         """The layer of `nn` with the parameters."""
-        layer = self._FLOAT_LAYER(**self._arguments_of(self)).train(self.training)
-        layer.weight = nn.Parameter(self.weight.detach())
-        if self.bias is not None:
-            layer.bias = nn.Parameter(self.bias.detach())
-        return self._FLOAT_MODULE(layer, nn.ReLU()) if self._has_relu else layer
+        return self._layer_of(self.weight, self.bias).train(self.training)
 
-    def _end(self, result):
-        return result.relu() if self._has_relu else result
+    def _layer_of(self, weight, bias):
+        """The layer of `nn` with these parameters; without relu or batch normalization."""
+        layer = self._FLOAT_LAYER(**{**self._arguments_of(self), "bias": bias is not None})
+        layer.weight = nn.Parameter(weight.detach())
+        if bias is not None:
+            layer.bias = nn.Parameter(bias.detach())
+        return layer
+
+    def forward(self, input):
+        return self._product(input, self.weight_fake_quant(self.weight), self.bias)
 
 
 class Linear(_RoundsWeight, nn.Linear):
@@ -60,17 +62,16 @@ class Linear(_RoundsWeight, nn.Linear):
             "bias": source.bias is not None,
         }
 
-    def forward(self, input):
-        return self._end(
-            nn.functional.linear(input, self.weight_fake_quant(self.weight), self.bias)
-        )
+    @staticmethod
+    def _product(input, weight, bias):
+        return nn.functional.linear(input, weight, bias)
 
 
 class _Convolution(_RoundsWeight):
     _arguments_of = staticmethod(convolution_arguments)
 
-    def forward(self, input):
-        return self._end(self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias))
+    def _product(self, input, weight, bias):
+        return self._conv_forward(input, weight, bias)
 
 
 class Conv1d(_Convolution, nn.Conv1d):
@@ -89,30 +90,6 @@ class Conv3d(_Convolution, nn.Conv3d):
     """`nn.Conv3d` with a rounded weight."""
 
     _FLOAT_MODULE = _FLOAT_LAYER = nn.Conv3d
-
-
-class LinearReLU(Linear):
-    """`Linear` and a relu."""
-
-    _FLOAT_MODULE, _has_relu = fused.LinearReLU, True
-
-
-class ConvReLU1d(Conv1d):
-    """`Conv1d` and a relu."""
-
-    _FLOAT_MODULE, _has_relu = fused.ConvReLU1d, True
-
-
-class ConvReLU2d(Conv2d):
-    """`Conv2d` and a relu."""
-
-    _FLOAT_MODULE, _has_relu = fused.ConvReLU2d, True
-
-
-class ConvReLU3d(Conv3d):
-    """`Conv3d` and a relu."""
-
-    _FLOAT_MODULE, _has_relu = fused.ConvReLU3d, True
 
 
 __getattr__, __dir__ = names_of(__name__)

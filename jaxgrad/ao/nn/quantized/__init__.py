@@ -3,6 +3,8 @@
 They multiply integers exactly, and compute the numbers of PyTorch's engine FBGEMM.
 """
 
+import importlib
+
 from ....names.not_provided import names_of
 from .activation import ELU, Dropout, Hardswish, LeakyReLU, ReLU6, Sigmoid, Softmax
 from .convolution import (
@@ -13,6 +15,7 @@ from .convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
+from .embedding import Embedding, EmbeddingBag
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
 from .normalization import BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm
@@ -30,13 +33,17 @@ __all__ = [
     "ConvTranspose3d",
     "DeQuantize",
     "Dropout",
+    "Embedding",
+    "EmbeddingBag",
     "FXFloatFunctional",
     "FloatFunctional",
     "GroupNorm",
     "Hardswish",
     "LayerNorm",
+    "LSTM",
     "LeakyReLU",
     "Linear",
+    "MultiheadAttention",
     "QFunctional",
     "Quantize",
     "ReLU6",
@@ -44,4 +51,10 @@ __all__ = [
     "Softmax",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+_not_provided, __dir__ = names_of(__name__)
+
+
+def __getattr__(name):
+    if name in ("LSTM", "MultiheadAttention"):  # made of layers of this package
+        return getattr(importlib.import_module(f"{__name__}.of_observed"), name)
+    return _not_provided(name)

@@ -20,7 +20,6 @@ class _Convolution(QuantizedLayer):
     """The base of quantized convolutions. Arguments: those of `nn.Conv2d`."""
 
     _dims, transposed, _end = 2, False, ""
-    _layer = staticmethod(first_of_fused)
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class _Convolution(QuantizedLayer):
         """The layer of one of `nn` with a `qconfig` and an observer, or of one of `ao.nn.qat`."""
         check_module(cls, mod)
         observer = getattr(mod, "activation_post_process", None)
-        source = cls._layer(mod)
+        source = first_of_fused(mod)
         layer = cls(**convolution_arguments(source))
         weight = quantized_weight(source.weight, weight_observer(mod, source))
         layer.set_weight_bias(weight, source.bias)

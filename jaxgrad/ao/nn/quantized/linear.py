@@ -72,7 +72,6 @@ class Linear(QuantizedLayer):
 
     _version = 3
     _FLOAT_MODULE = nn.Linear
-    _layer = staticmethod(lambda mod: mod)
     _kernel = staticmethod(kernels.linear)
 
     def __init__(self, in_features, out_features, bias_=True, dtype=named_dtypes.qint8):
@@ -112,7 +111,7 @@ class Linear(QuantizedLayer):
         """The layer of one of `nn` with a `qconfig` and an observer, or of one of `ao.nn.qat`."""
         check_module(cls, mod)
         scale, zero_point = output_parameters(mod)
-        source = cls._layer(mod)
+        source = first_of_fused(mod)
         observer = weight_observer(mod, source, use_precomputed_fake_quant)
         if observer.dtype is not named_dtypes.qint8:
             raise AssertionError(
@@ -175,7 +174,10 @@ def product(x, params):
 
 
 def first_of_fused(mod):
-    """The layer of a fused one; of `ao.nn.qat` the module itself."""
+    """The layer of a fused one, with the batch normalization that it trains with as a part of it;
+    of other layers of `ao.nn.qat` the module itself.
+    """
+    mod = mod.to_float() if hasattr(mod, "bn") else mod
     return mod[0] if isinstance(mod, fused._FusedModule) else mod
 
 
@@ -183,7 +185,6 @@ class LinearReLU(Linear):
     """`Linear` and a relu, rounded once."""
 
     _FLOAT_MODULE = fused.LinearReLU
-    _layer = staticmethod(first_of_fused)
     _kernel = staticmethod(kernels.linear_relu)
 
     def _get_name(self):

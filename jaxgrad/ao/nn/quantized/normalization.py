@@ -5,6 +5,7 @@ from __future__ import annotations
 from .... import nn
 from ....functions import quantized_kernels as kernels
 from ....names.not_provided import names_of
+from .linear import first_of_fused
 from .quantize import QuantizedLayer, output_parameters
 
 
@@ -18,16 +19,18 @@ class _Normalization(QuantizedLayer):
     def from_float(cls, mod, use_precomputed_fake_quant=False):
         """The layer with the parameters of one of `nn`, for the range of its observer."""
         scale, zero_point = output_parameters(mod)
-        layer = cls(*(getattr(mod, name) for name in cls._arguments), eps=mod.eps)
+        source = first_of_fused(mod)
+        layer = cls(*(getattr(source, name) for name in cls._arguments), eps=source.eps)
         for name in ("weight", "bias", "running_mean", "running_var"):
-            if hasattr(mod, name):
-                setattr(layer, name, getattr(mod, name))
+            if hasattr(source, name):
+                setattr(layer, name, getattr(source, name))
         layer.scale, layer.zero_point = scale, zero_point
         return layer.eval()
 
 
 class _BatchNorm(_Normalization, nn.modules.batchnorm._BatchNorm):
     _arguments = ("num_features",)
+    _kernel = staticmethod(kernels.batch_norm)
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, device=None, dtype=None):
         super().__init__(num_features, eps=eps, momentum=momentum)
@@ -36,7 +39,7 @@ class _BatchNorm(_Normalization, nn.modules.batchnorm._BatchNorm):
 
     def forward(self, input):
         parameters = self.weight, self.bias, self.running_mean, self.running_var
-        return kernels.batch_norm(input, *parameters, self.eps, self.scale, self.zero_point)
+        return self._kernel(input, *parameters, self.eps, self.scale, self.zero_point)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -45,6 +48,18 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """`nn.BatchNorm3d` on quantized tensors."""
+
+
+class BNReLU2d(BatchNorm2d):
+    """`BatchNorm2d` and a relu, rounded once."""
+
+    _kernel = staticmethod(kernels.batch_norm_relu)
+
+
+class BNReLU3d(BatchNorm3d):
+    """`BatchNorm3d` and a relu, rounded once."""
+
+    _kernel = staticmethod(kernels.batch_norm_relu)
 
 
 class LayerNorm(_Normalization, nn.LayerNorm):

@@ -7,6 +7,8 @@ from ....frontend.tensor_data import tensor as new_tensor
 from ....functions.quantization import (
     _make_per_channel_quantized_tensor,
     _make_per_tensor_quantized_tensor,
+    limits_of,
+    per_channel_affine_float_qparams,
     quantize_per_channel,
     quantize_per_tensor,
 )
@@ -76,10 +78,12 @@ def quantized_weight(weight, observer):
         parameters = float(scale), int(zero_point)
         quantize, make = quantize_per_tensor, _make_per_tensor_quantized_tensor
     else:
-        parameters = scale.double(), zero_point.long(), observer.ch_axis
+        is_float = observer.qscheme is per_channel_affine_float_qparams
+        zero_point = zero_point.float() if is_float else zero_point.long()
+        parameters = scale.double(), zero_point, observer.ch_axis
         quantize, make = quantize_per_channel, _make_per_channel_quantized_tensor
     result = quantize(weight.detach().float(), *parameters, observer.dtype)
-    if (observer.quant_min, observer.quant_max) == (-128, 127):
+    if (observer.quant_min, observer.quant_max) == limits_of(observer.dtype):
         return result
     return make(result.int_repr().clamp(observer.quant_min, observer.quant_max), *parameters)
 

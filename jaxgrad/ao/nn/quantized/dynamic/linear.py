@@ -23,7 +23,6 @@ class Linear(linear.Linear):
 
     _version = 4
     _FLOAT_MODULE = (nn.Linear, fused.LinearReLU)
-    _layer = staticmethod(linear.first_of_fused)
 
     def __init__(self, in_features, out_features, bias_=True, dtype=named_dtypes.qint8):
         super().__init__(in_features, out_features, bias_, dtype)
@@ -45,7 +44,7 @@ class Linear(linear.Linear):
     def from_float(cls, mod, use_precomputed_fake_quant=False):
         """The layer of one of `nn` with a `qconfig`."""
         linear.check_module(cls, mod)
-        source = cls._layer(mod)
+        source = linear.first_of_fused(mod)
         weight = linear.dynamic_weight(source.weight, mod.qconfig)
         dtype = named_dtypes.qint8 if weight.is_quantized else dtypes.float16
         layer = cls(source.in_features, source.out_features, dtype=dtype)
