@@ -7,6 +7,7 @@ import importlib
 
 from .. import ops
 from ..accelerator import current_accelerator
+from ..compiled.script_names import is_tracing
 from ..compiler import is_compiling as is_compiling
 from ..core.device import as_device as _as_device
 from ..core.device import device
@@ -37,6 +38,9 @@ def __getattr__(name):
     if name == "_functorch":
         return importlib.import_module(f"{__name__}.{name}")
     return _not_provided(name)
+
+
+_is_tracing = is_tracing
 
 
 def _is_torch_function_enabled() -> bool:

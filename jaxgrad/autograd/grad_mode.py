@@ -8,22 +8,20 @@ off after an object was entered twice.)
 from __future__ import annotations
 
 import contextvars
-import functools
-import inspect
-import warnings
 
 from ..core.pytorch_tensors import type_name
 from ..names.missing import missing_in
 from ..tape import settings, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor
+from ._decorators import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 # The stack of this context as a linked list: (entered object, value before, rest of the stack).
 _entered = contextvars.ContextVar("jaxgrad.entered_modes", default=None)
 
 
-class _Mode:
-    """A context manager that also decorates functions, generators and coroutines."""
+class _Mode(_DecoratorContextManager):
+    """A context manager that also decorates."""
 
     def set(self):
         """Set the mode; returns the value before."""
@@ -32,10 +30,6 @@ class _Mode:
     def reset(self, before):
         """Restore the value before."""
         current_mode.set(before)
-
-    def clone(self):
-        """A new object with the same settings, for each call of a decorated function."""
-        return type(self)()
 
     def __enter__(self):
         around, before = _entered.get(), self.set()
@@ -67,96 +61,8 @@ class _Mode:
             rest = (*later, rest)
         _entered.set(rest)
 
-    def __call__(self, function):
-        if inspect.isclass(function):
-            warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. "
-                "Decorate the methods instead.",
-                FutureWarning,
-                stacklevel=2,
-            )
-            function.__init__ = self(function.__init__)
-            return function
-        if inspect.isgeneratorfunction(function):
-            return self._of_generator(function)
-        if inspect.iscoroutinefunction(function):
-            return self._of_coroutine(function)
-        if inspect.isasyncgenfunction(function):
-            return self._of_async_generator(function)
 
-        @functools.wraps(function)
-        def call(*args, **kwargs):
-            with self.clone():
-                return function(*args, **kwargs)
-
-        return call
-
-    def _of_coroutine(self, function):
-        @functools.wraps(function)
-        async def run(*args, **kwargs):
-            with self.clone():
-                return await function(*args, **kwargs)
-
-        return run
-
-    def _of_async_generator(self, function):
-        @functools.wraps(function)
-        async def generate(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            advance, value = generator.asend, None
-            while True:
-                try:
-                    with self.clone():
-                        item = await advance(value)
-                except StopAsyncIteration:
-                    return
-                try:
-                    advance, value = generator.asend, (yield item)
-                except GeneratorExit:
-                    with self.clone():
-                        await generator.aclose()
-                    raise
-                except BaseException as error:
-                    advance, value = generator.athrow, error
-
-        return generate
-
-    def _of_generator(self, function):
-        @functools.wraps(function)
-        def generate(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            advance, value = generator.send, None
-            while True:
-                try:
-                    with self.clone():
-                        item = advance(value)
-                except StopIteration as stop:
-                    return stop.value
-                advance, value = yield from self._received(item, generator)
-
-        return generate
-
-    def _received(self, item, generator):
-        """Yield an item outside of the mode; returns how to resume the generator, and with what."""
-        try:
-            return generator.send, (yield item)
-        except GeneratorExit:
-            with self.clone():
-                generator.close()
-            raise
-        except BaseException as error:
-            return generator.throw, error
-
-
-class _WithoutParentheses(_Mode):
-    """A mode that decorates as `@no_grad` and as `@no_grad()`."""
-
-    def __new__(cls, function=None):
-        instance = super().__new__(cls)
-        return instance if function is None else instance(function)
-
-
-class no_grad(_WithoutParentheses):
+class no_grad(_NoParamDecoratorContextManager, _Mode):
     """Do not record operators: their results do not require grad.
 
     It is a context manager and a decorator. Factories still obey `requires_grad=True`.
@@ -171,7 +77,7 @@ class no_grad(_WithoutParentheses):
         return switch(with_grad(False))
 
 
-class enable_grad(_WithoutParentheses):
+class enable_grad(_NoParamDecoratorContextManager, _Mode):
     """Record operators again inside of `no_grad`.
 
     It is a context manager and a decorator.
