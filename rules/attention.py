@@ -315,7 +315,7 @@ def _for_all(change):
 
 
 def _checked(query, key, value, dropout_p, mask):
-    name = "scaled_dot_product_attention_flash_attention"
+    name = "scaled_dot_product_attention"
     kinds = [dtypes.from_numpy(x.dtype) for x in (query, key, value)]
     for kind in kinds:
         if kind.category != dtypes.FLOATING:
