@@ -118,6 +118,15 @@ def test_an_enumeration_has_its_members():
     )
 
 
+def test_defaults_and_origins_are_what_users_write():
+    assert "op=ReduceOp.SUM, group" in shown_signature(torch.distributed.all_reduce, False)
+    assert "multiprocessing.Pipe</code>" in body("torch.multiprocessing")
+    constraints = body("torch.distributions.constraints")
+    assert "Square matrices." in constraints and "An object of type" not in constraints
+    assert "Node.edge_at" not in body("torch.autograd.graph")
+    assert "<p>The same as <code>torch." not in body("torch.distributed")
+
+
 def test_no_signature_has_names_of_the_sources():
     names = re.compile(r"Unpack\[|ForwardRef|\b(Extents|Ratios|DeviceLike|dtypes\.|devices\.)")
     for space in namespaces():
