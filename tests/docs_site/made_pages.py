@@ -261,6 +261,15 @@ def test_long_names_break_between_their_words():
     assert hooks.on_post_page(block, None, None) == block
 
 
+def test_output_of_words_wraps_and_columns_stay():
+    def shown(text):
+        block = f'<div class="language-output highlight"><pre><code>{text}</code></pre></div>'
+        return "words" in hooks.OUTPUT.sub(hooks.marked_if_words, block)
+
+    assert shown("index 7 is out of bounds") and shown("tensor([1., 2.])")
+    assert not shown("name     seconds\nsum     0.1") and not shown("tensor([[1.],\n        [2.]])")
+
+
 def test_a_card_has_the_example_of_its_entry():
     card = '<h2 id="gelu">gelu</h2>\n<p>A function.</p>'
     shown = with_examples(card)
