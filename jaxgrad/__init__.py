@@ -172,6 +172,9 @@ interception.intercept(
     passes=lambda count: _shared.refuse_passes(count),
 )
 
+_aten = late.LateModule("jaxgrad.library._aten")
+ops.search_too(lambda name: _aten.find(name))
+
 newaxis = None
 
 # modules of names that few programs use or whose import is slow; imported at the first use

@@ -5,7 +5,8 @@ one head of key and value. Where the scores are many, a loop computes them for a
 a time, and again in the backward pass, so that memory grows with the keys and not with keys times
 queries. Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory", 2021, and Dao et
 al., "FlashAttention", 2022, for the gradient from the logarithm of the sum. The gradient of a mask
-and the derivative of the gradient in reverse mode make all scores at once.
+and the derivative of the gradient in reverse mode make all scores at once. On one TPU a kernel
+computes long calls without a mask, and their gradients (jaxgrad/core/tpu_attention.py).
 """
 
 import functools
@@ -16,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, program, promotion, symbolic_extents
+from jaxgrad.core import dtypes, program, promotion, symbolic_extents, tpu_attention
 
 # The scores of a call that are made at once, and those of a block. Measured on CPUs: see
 # tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
@@ -264,6 +265,35 @@ def _backward(by_row, key, value, mask, is_causal, scale):
     return _joined(query_gradients, count), *sums
 
 
+# on TPUs
+
+
+def _has_kernel(query, key, value, mask, scale) -> bool:
+    """Whether a call without a mask is large, and the kernel of TPUs serves it."""
+    if mask is not None or not tpu_attention.serves(query, key, value, scale):
+        return False
+    return math.prod(query.shape[:-1]) * key.shape[2] > AT_ONCE
+
+
+def _in_blocks(query, key, value, is_causal, scale):
+    return _forward(query, key, value, None, is_causal, scale)
+
+
+def _gradients_in_blocks(grad, query, output, logsumexp, key, value, is_causal, scale):
+    return _backward((grad, query, output, logsumexp, None), key, value, None, is_causal, scale)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
+def _by_platform(kernel, plain, is_causal, scale, *arrays):
+    """`plain(*arrays, is_causal, scale)`, whose derivatives have no kernel."""
+    return tpu_attention.by_platform(kernel, plain, *arrays, is_causal=is_causal, scale=scale)
+
+
+@_by_platform.defjvp
+def _derivative(kernel, plain, is_causal, scale, primals, tangents):
+    return jax.jvp(lambda *arrays: tuple(plain(*arrays, is_causal, scale)), primals, tangents)
+
+
 # scores that a function changes
 
 
@@ -315,7 +345,7 @@ def _for_all(change):
 
 
 def _checked(query, key, value, dropout_p, mask):
-    name = "scaled_dot_product_attention_flash_attention"
+    name = "scaled_dot_product_attention"
     kinds = [dtypes.from_numpy(x.dtype) for x in (query, key, value)]
     for kind in kinds:
         if kind.category != dtypes.FLOATING:
@@ -351,9 +381,21 @@ def _checked(query, key, value, dropout_p, mask):
 
 def attention(query, key, value, dropout_p, is_causal, attn_mask, scale):
     heads = _checked(query, key, value, dropout_p, attn_mask)
-    arrays = heads.query(query), heads.key(key), heads.key(value), heads.mask(attn_mask)
-    output, logsumexp = _forward(*arrays, is_causal, _scale(query, scale))
+    arrays, scale = (heads.query(query), heads.key(key), heads.key(value)), _scale(query, scale)
+    if _has_kernel(*arrays, attn_mask, scale):
+        pair = _by_platform(tpu_attention.outputs, _in_blocks, is_causal, scale, *arrays)
+    else:
+        pair = _forward(*arrays, heads.mask(attn_mask), is_causal, scale)
+    output, logsumexp = pair
     return heads.result(output), heads.result(logsumexp[..., None])[..., 0]
+
+
+attention.tells_missing = True
+
+
+def output_gradient(grad, output):
+    """The gradient of the output; None where the loss takes the other output alone."""
+    return jnp.zeros_like(output) if grad is None else grad
 
 
 def attention_backward(
@@ -370,14 +412,13 @@ def attention_backward(
     grad_logsumexp,
 ):
     heads = _checked(query, key, value, dropout_p, attn_mask)
-    gradients = _backward(
-        heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp),
-        heads.key(key),
-        heads.key(value),
-        heads.mask(attn_mask),
-        is_causal,
-        _scale(query, scale),
-    )
+    rows = heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp)
+    pair, scale = (heads.key(key), heads.key(value)), _scale(query, scale)
+    if grad_logsumexp is None and _has_kernel(rows[1], *pair, attn_mask, scale):
+        names = tpu_attention.gradients, _gradients_in_blocks
+        gradients = _by_platform(*names, is_causal, scale, *rows[:4], *pair)
+    else:
+        gradients = _backward(rows, *pair, heads.mask(attn_mask), is_causal, scale)
     return tuple(
         heads.back(x, like.shape).astype(like.dtype)
         for x, like in zip(gradients, (query, key, value), strict=True)

@@ -330,7 +330,8 @@ def _expanded_list(name, values, count):
     if len(values) not in (1, count):
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {count} values to match "
-            f"the convolution dimensions, but got {name}={list(values)}"
+            f"the convolution dimensions, but got {name}={list(values)} for a weight of "
+            f"{count + 2} dimensions"
         )
     return values if len(values) == count else values * count
 

@@ -44,7 +44,8 @@ def _check_kept(name, kept, other):
     if kept_dtype.category < common.category:
         raise RuntimeError(
             f"result type {common.scalar_type} can't be cast to the desired output type "
-            f"{kept_dtype.scalar_type}: {name}"
+            f"{kept_dtype.scalar_type}: {name} takes floating point targets; convert them with "
+            f".to({common!r})"
         )
 
 

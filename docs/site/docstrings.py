@@ -27,7 +27,7 @@ OTHERS = re.compile(r"(?:The )?[Oo]ther (?:arguments|options)|Arguments and erro
 PROMPTS = (">>>", "...")
 IMPORT = re.compile(r"\bimport\b")
 OURS = re.compile(r"(?<![\w.\"'])jaxgrad\.(?=\w)")
-VERDICT = re.compile(r"(Raises|Returns|Sources?|Attributes|Shapes?):? ")
+VERDICT = re.compile(r"(Raises|Returns):? |(Sources?|Attributes|Shapes?): ")
 ARGUMENT = re.compile(r"(\w+) \((.*?)\)(?:: (.*))?")
 FORMATTER = HtmlFormatter(nowrap=True)
 Link = Callable[[str], str | None]
@@ -96,7 +96,7 @@ class Docstring:
         """What a sentence describes, and the rest of it; None for any other sentence."""
         verdict, definition = VERDICT.match(sentence), DEFINITION.match(sentence)
         if verdict:
-            return verdict[1], sentence[verdict.end() :]
+            return verdict[1] or verdict[2], sentence[verdict.end() :]
         if definition is None:
             return None
         names = _names(definition[1])

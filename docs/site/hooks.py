@@ -42,6 +42,8 @@ THREE, FOUR = (f"\n{'| --- ' * count}|" for count in (3, 4))
 ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
+OUTPUT = re.compile(r'<div class="language-output highlight">(.*?)</div>', re.DOTALL)
+COLUMNS = re.compile(r"\S {2,}\S|^ *\[|\[\[", re.MULTILINE)
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -107,11 +109,20 @@ def on_page_content(content, page, config, files):
     if page.file.src_uri == "api/placeholders.md":
         content = f'<div class="modules">{content}</div>'
 
+    content = OUTPUT.sub(marked_if_words, content)
+
     def shown(match):
         display = "block" if match[1] == "div" else "inline"
         return formulas.mathml(html.unescape(match[2]), display)
 
     return MATH.sub(shown, content)
+
+
+def marked_if_words(block):
+    """An output without columns is of the class `words`: it wraps on a phone too."""
+    if COLUMNS.search(re.sub(r"<[^>]*>", "", block[1])):
+        return block[0]
+    return block[0].replace("language-output", "language-output words", 1)
 
 
 def on_post_page(output, page, config):

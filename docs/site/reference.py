@@ -59,6 +59,8 @@ INTERNAL = {
     *("torch.utils.checkpoint.CheckpointOptions", "torch.utils.checkpoint.SavedMetadata"),
     *("torch.utils.collect_env.parallel_info", "torch.utils.data.sampler.new_seed"),
     *("torch.cuda.Properties", "torch.hub.urlparse", "torch.utils.benchmark.timer"),
+    *("Node.more", "Node.is_freed", "Node.outputs", "Node.edge_at", "Node.retain"),
+    *("Node.retained_at", "Node.hooks_of"),
 }
 NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
 OPERATORS = "jaxgrad.ops"
@@ -266,9 +268,12 @@ def _text(annotation):
 
 
 def _default(value):
-    if value is inspect.Parameter.empty or isinstance(value, (*PLAIN, tuple)):
+    if value is inspect.Parameter.empty or (type(value) in (*PLAIN, tuple)):
         return value
-    return Text(getattr(value, "__name__", None) or repr(value).partition(" at 0x")[0] + "...")
+    if isinstance(value, enum.Enum):
+        return Text(f"{type(value).__name__}.{value.name}")
+    text, is_cut, _ = repr(value).partition(" at 0x")
+    return Text(getattr(value, "__name__", None) or text + ("...>" if is_cut else ""))
 
 
 class Body:
@@ -418,6 +423,8 @@ def _methods(kind: type) -> dict[str, object]:
     names = {}
     for name, value in vars(kind).items():
         value = getattr(value, "__func__", value)
+        if f"{kind.__name__}.{name}" in INTERNAL:
+            continue
         is_shown = isinstance(value, property) or (
             # and no function of another name, as a layer has one
             inspect.isfunction(value) and value.__name__ == name
@@ -433,12 +440,15 @@ def _has_doc(value) -> bool:
 
 def _is_ours(value) -> bool:
     module = getattr(value, "__module__", None)
-    return not callable(value) or module is None or module.split(".")[0] == "jaxgrad"
+    # torch is what jaxgrad calls itself where programs look
+    return not callable(value) or module is None or module.split(".")[0] in ("jaxgrad", "torch")
 
 
 def _origin(value) -> str:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", repr(value))
-    return f"{value.__module__}.{name}"
+    package, short = value.__module__.partition(".")[0], name.rpartition(".")[2]
+    is_public = hasattr(importlib.import_module(package), short)
+    return f"{package}.{short}" if is_public else f"{value.__module__}.{name}"
 
 
 def _plain(value) -> str:
@@ -449,6 +459,8 @@ def _plain(value) -> str:
         return f"The constant {value!r}."
     if inspect.isclass(value) or callable(value):
         return ""
+    if value.__doc__ and type(value) is not object:
+        return " ".join(value.__doc__.partition("\n\n")[0].split())
     return f"An object of type {type(value).__name__}."
 
 

@@ -3,7 +3,30 @@
 import re
 
 # what users call it, by where it stands
+NN, FUNCTIONAL = (
+    "reference/torch.nn.html#torch.nn",
+    "reference/torch.nn.functional.html#torch.nn.functional",
+)
 PHRASES = {
+    f"{NN}.BCELoss": "binary cross entropy",
+    f"{NN}.BCEWithLogitsLoss": "binary cross entropy",
+    f"{NN}.Dropout": "dropout",
+    f"{NN}.LSTM": "LSTM",
+    f"{NN}.Module.load_state_dict": "load_state_dict",
+    f"{NN}.Module.state_dict": "state_dict",
+    f"{FUNCTIONAL}.binary_cross_entropy": "binary cross entropy",
+    f"{FUNCTIONAL}.softmax": "softmax",
+    "reference/torch.Tensor.html#torch.Tensor.view": "view",
+    "reference/torch.html#torch.inference_mode": "inference mode evaluation",
+    "reference/torch.optim.html": "optimizer weight decay",
+    "reference/torch.optim.html#torch.optim.AdamW": "weight decay",
+    "reference/torch.optim.lr_scheduler.html#torch.optim.lr_scheduler.CosineAnnealingLR": (
+        "cosine annealing"
+    ),
+    "accelerators.html": "GPU TPU cuda accelerator device",
+    "custom_rules.html": "custom autograd function operator",
+    "derivatives.html": "double backward second derivative hessian jacobian",
+    "tutorials/fine_tuning.html": "freeze layers transfer learning finetune pretrained",
     "reference/torch.html#torch.autocast": "mixed precision amp half precision",
     "reference/torch.html#torch.compile": "compile jit speed",
     "reference/torch.html#torch.load": "load model weights checkpoint pretrained",
@@ -20,7 +43,7 @@ PHRASES = {
     "reference/torch.autograd.html#torch.autograd.backward": "retain_graph create_graph",
     "reference/torch.utils.data.html#torch.utils.data.DataLoader": "data batches num_workers",
     "conventions.html": "differences unsupported limitations",
-    "deploy.html": "deploy deployment serve serving production inference FastAPI ONNX SavedModel",
+    "deploy.html": "deploy deployment serve serving production inference FastAPI ONNX TensorFlow",
     "distributed.html": "multi-GPU data parallel DDP FSDP",
     "ecosystem.html": "packages transformers timm lightning",
     "export.html": "export save program StableHLO TorchScript",

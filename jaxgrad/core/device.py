@@ -121,13 +121,18 @@ class device:
         self.__init__(state)
 
 
+_DTYPE = re.compile(r"(bfloat|float|double|half|u?int|long|short|bool|complex)\d*")
+
+
 def _parsed(text):
     if not text:
         raise RuntimeError("Device string must not be empty")
     name = text.partition(":")[0]
     if name not in PLATFORMS and name not in _ABSENT:
+        is_dtype = _DTYPE.fullmatch(text)
         raise RuntimeError(
             f"Expected one of {', '.join(PLATFORMS)} device type at start of device string: {text}"
+            + (f": the dtype is torch.{text}, without quotation marks" if is_dtype else "")
         )
     match = _TEXT.fullmatch(text)
     if match is None:

@@ -187,8 +187,10 @@ def from_numpy(numpy_dtype) -> dtype:
                 f"can't convert JAX's random key, of dtype {numpy_dtype!s}: it is no tensor; "
                 "jaxgrad.from_jax makes operators that take keys"
             )
-        names = ", ".join(supported.name for supported in _FROM_NUMPY.values())
-        raise TypeError(f"can't convert numpy dtype {numpy_dtype!s}: supported types are: {names}")
+        raise TypeError(
+            f"can't convert numpy dtype {numpy_dtype!s}: supported types are: bool, uint8 to "
+            "uint64, int8 to int64, float16, bfloat16, float32, float64, complex64 and complex128"
+        )
     return equivalent
 
 

@@ -185,9 +185,13 @@ class Signature:
         # a single int fills a list of fixed size by itself (`convert`)
         if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
             return {**{i: i for i in range(start)}, start: slice(start, len(args))}
+        if len(args) > self.positional and is_many:
+            last = self.arguments[start]
+            raise Mismatch(f"argument '{last.name}' must be ints, not {describe(args[start])}")
         if len(args) > self.positional:
+            end = "s" * (self.positional != 1)
             raise Mismatch(
-                f"takes {self.positional} positional arguments but {len(args)} were given"
+                f"takes {self.positional} positional argument{end} but {len(args)} were given"
             )
         return {i: i for i in range(len(args))}
 

@@ -256,6 +256,8 @@ class MixtureSameFamilyConstraint(_Wrapping):
 
 
 class _Boolean(Constraint):
+    """The numbers 0 and 1."""
+
     is_discrete = True
 
     @_of_numbers
@@ -264,6 +266,8 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
+    """Vectors with one element 1 and the others 0."""
+
     is_discrete, event_dim = True, 1
 
     @_of_numbers
@@ -304,6 +308,8 @@ class _IntegerInterval(_Bounded):
 
 
 class _IntegerLessThan(_Below):
+    """Integers up to `upper_bound`, which is included."""
+
     is_discrete = True
 
     @_of_numbers
@@ -312,6 +318,8 @@ class _IntegerLessThan(_Below):
 
 
 class _IntegerGreaterThan(_Above):
+    """Integers from `lower_bound` on, which is included."""
+
     is_discrete = True
 
     @_of_numbers
@@ -320,6 +328,8 @@ class _IntegerGreaterThan(_Above):
 
 
 class _Real(Constraint):
+    """All numbers but NaN."""
+
     @_of_numbers
     def check(self, value):
         return value == value  # NaN is not equal to itself
@@ -394,6 +404,8 @@ class _HalfOpenInterval(_Bounded):
 
 
 class _Simplex(Constraint):
+    """Vectors of numbers that are not negative, and whose sum is 1."""
+
     event_dim = 1
 
     @_of_numbers
@@ -424,6 +436,8 @@ def _everywhere(flags):
 
 
 class _LowerTriangular(Constraint):
+    """Matrices with zeros above the diagonal."""
+
     event_dim = 2
 
     def check(self, value):
@@ -431,6 +445,8 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(Constraint):
+    """Lower triangular matrices whose diagonal is positive."""
+
     event_dim = 2
 
     def check(self, value):
@@ -438,6 +454,8 @@ class _LowerCholesky(Constraint):
 
 
 class _CorrCholesky(Constraint):
+    """Lower Cholesky factors of correlation matrices: rows of length 1."""
+
     event_dim = 2
 
     def check(self, value):
@@ -447,6 +465,8 @@ class _CorrCholesky(Constraint):
 
 
 class _Square(Constraint):
+    """Square matrices."""
+
     event_dim = 2
 
     def check(self, value):
@@ -455,6 +475,8 @@ class _Square(Constraint):
 
 
 class _Symmetric(_Square):
+    """Symmetric matrices."""
+
     def check(self, value):
         if value.shape[-2] != value.shape[-1]:
             return super().check(value)
@@ -462,6 +484,8 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
+    """Symmetric matrices without a negative eigenvalue."""
+
     def check(self, value):
         is_symmetric = super().check(value)
         if value.shape[-2] != value.shape[-1]:
@@ -470,6 +494,8 @@ class _PositiveSemidefinite(_Symmetric):
 
 
 class _PositiveDefinite(_Symmetric):
+    """Symmetric matrices whose eigenvalues are all positive."""
+
     def check(self, value):
         is_symmetric = super().check(value)
         if value.shape[-2] != value.shape[-1]:

@@ -150,6 +150,11 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
         """The shape of a sample: sample_shape + batch_shape + event_shape."""
+        if isinstance(sample_shape, int):
+            raise TypeError(
+                f"{type(self).__name__}: sample_shape is a shape, as in sample(({sample_shape},)), "
+                f"not the int {sample_shape}"
+            )
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def expand(self, batch_shape: Sequence[int], _instance=None) -> Distribution:

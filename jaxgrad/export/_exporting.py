@@ -12,7 +12,6 @@ from ..tape.tensor import Tensor, abstract_value
 from ._deciding import decided
 from ._errors import UserError
 from ._extents import Extent
-from ._graph import Graph
 from ._serialized import serialized
 from ._signature import ConstantInput, Signature, TensorInput
 from ._state import slots_of
@@ -63,10 +62,10 @@ def program_for(
     (exported, data), shapes = decided(shapes, trace)
     inputs = [_input(name, leaf, shapes) for name, leaf in by_name.items()]
     signature = Signature(tuple(tensors), tuple(inputs), spec, traced.results, _used(shapes))
-    graph = Graph(target, args, kwargs, signature)
     example = args, kwargs
+    recorder = traced.recorder
     return ExportedProgram(
-        exported, signature, tensors, example, with_vjp=with_vjp, data=data, graph=graph
+        exported, signature, tensors, example, with_vjp=with_vjp, data=data, recorder=recorder
     )
 
 

@@ -3,6 +3,7 @@
 program.jax         what `jax.export.deserialize` reads
 state.safetensors   parameters, buffers and constants by their paths
 example.safetensors the tensors of the example
+lifted.safetensors  the constants that are inputs of the graph
 jaxgrad.json        the rest
 extra/...           the files of the user
 """
@@ -29,7 +30,8 @@ from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ..version import __version__
 from ._extents import UNBOUNDED, Range, extent_of_text
-from ._graph import SavedGraph
+from ._saved_graph import read as read_graph
+from ._saved_graph import written
 from ._serialized import deserialized
 from ._signature import ConstantInput, Signature, TensorInput
 from ._state import Slot
@@ -39,9 +41,9 @@ from .exported_program import ExportedProgram
 from .graph_signature import InputKind
 
 FORMAT, VERSION = "jaxgrad exported program", 1
-DESCRIPTION, PROGRAM, STATE, EXAMPLE = (
+DESCRIPTION, PROGRAM, STATE, EXAMPLE, LIFTED = (
     *("jaxgrad.json", "program.jax"),
-    *("state.safetensors", "example.safetensors"),
+    *("state.safetensors", "example.safetensors", "lifted.safetensors"),
 )
 EXTRA = "extra/"
 
@@ -78,6 +80,8 @@ def _entries(program, extra_files, notes) -> dict[str, bytes]:
         leaves, _ = pytree.tree_flatten(program.example_inputs)
         tensors = [leaf.detach() for leaf in leaves if isinstance(leaf, Tensor)]
         entries[EXAMPLE] = _tensor_file(dict(zip(signature.tensor_names(), tensors, strict=True)))
+    if program._recorder is not None and program._recorder.lifted:
+        entries[LIFTED] = _tensor_file(program._graph.graph.lifted)
     for name, data in extra_files.items():
         entries[EXTRA + name] = data.encode() if isinstance(data, str) else bytes(data)
     return entries
@@ -120,7 +124,7 @@ def _description(program, notes) -> dict:
             symbol: [bounds.lower, None if bounds.upper == UNBOUNDED else bounds.upper]
             for symbol, bounds in signature.ranges.items()
         },
-        "graph": program.graph_text(),
+        "graph": written(program._recorder),
         **notes,
     }
 
@@ -158,11 +162,16 @@ def read_program(f, extra_files=None, map_location=None) -> tuple[ExportedProgra
         example = None
         if EXAMPLE in entries:
             example = load_tensors(io.BytesIO(read(EXAMPLE)), map_location)
+        lifted = load_tensors(io.BytesIO(read(LIFTED))) if LIFTED in entries else {}
         data = read(PROGRAM)
         for name in [*(extra_files or ())]:
             if EXTRA + name in entries:
                 extra_files[name] = read(EXTRA + name)
-    return _program(description, deserialized(data), state, example), description
+    recorder = None
+    if isinstance(description["graph"], dict):  # in files of version 0.2 it is a text
+        arrays = {name: tensor.numpy() for name, tensor in lifted.items()}
+        recorder = read_graph(description["graph"], arrays)
+    return _program(description, deserialized(data), state, example, recorder), description
 
 
 def _names(f) -> list[str]:
@@ -197,7 +206,7 @@ def _check_kind(source, entries):
     )
 
 
-def _program(description, exported, state, example) -> ExportedProgram:
+def _program(description, exported, state, example, recorder) -> ExportedProgram:
     tensors = {
         Slot(InputKind[known["kind"]], tuple(known["paths"]), known["persistent"]): _member(
             known, state[known["paths"][0]]
@@ -224,7 +233,7 @@ def _program(description, exported, state, example) -> ExportedProgram:
         tensors,
         _example(signature, example),
         with_vjp=description["with_vjp"],
-        graph=SavedGraph(description["graph"]),
+        recorder=recorder,
     )
 
 

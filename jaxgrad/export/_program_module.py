@@ -12,7 +12,7 @@ from ..nn.module import Module
 from ..tape.tensor import Tensor, wrap
 from ._signature import Signature
 from ._state import Slot, holder_of
-from ._tracing import ARGUMENT, KEY
+from ._tracing import ARGUMENT, KEY, SIZE
 from .graph_signature import InputKind
 
 NO_DERIVATIVE = (
@@ -60,10 +60,7 @@ class ProgramModule(Module):
         signature = self._signature
         inputs = signature.tensors_of(args, kwargs)
         state = {slot.path: self._tensor_of(slot) for slot in signature.slots}
-        drawn = {KEY: new_words()} if signature.results.draws else {}
-        outputs, changed = signature.tracked(*self._program({**state, **drawn}, tuple(inputs)))
-        self._write(changed, {**state, **self._arguments(inputs)})
-        return signature.results_of(outputs)
+        return signature.results_of(run_program(self._program, signature, state, inputs))
 
     def train(self, mode: bool = True):
         """Raise NotImplementedError: a program is that of one mode."""
@@ -82,23 +79,45 @@ class ProgramModule(Module):
             )
         return tensor
 
-    def _arguments(self, inputs) -> dict:
-        pairs = zip(self._signature.tensor_names(), inputs, strict=True)
-        return {f"{ARGUMENT}{name}": tensor for name, tensor in pairs}
-
-    def _write(self, changed, tensors):
-        """Give tensors the values that the program has changed."""
-        for key, value in changed.items():
-            tensor = tensors[key]
-            if value.requires_grad:
-                tensor.copy_(value)
-                continue
-            with grad_mode.no_grad():
-                tensor.copy_(value)
-
     def extra_repr(self) -> str:
         """The arguments and their shapes."""
         return ", ".join(self._signature.tensor_names())
+
+
+def run_program(call, signature: Signature, state: dict[str, Tensor], inputs: list) -> tuple:
+    """The tensors among the results of a program. What it changes is written to the state and to
+    the inputs.
+    """
+    drawn = {KEY: new_words()} if signature.results.draws else {}
+    outputs, changed = signature.tracked(*call({**state, **drawn}, tuple(inputs)))
+    names = [f"{ARGUMENT}{name}" for name in signature.tensor_names()]
+    _write(changed, {**state, **dict(zip(names, inputs, strict=True))})
+    return outputs
+
+
+def run_flat(call, signature: Signature, values) -> tuple:
+    """The same for the inputs of the graph of a program: state, and the leaves of arguments."""
+    count = len(signature.slots)
+    state = {slot.path: t for slot, t in zip(signature.slots, values[:count], strict=True)}
+    inputs = [value for value in values[count:] if isinstance(value, Tensor)]
+    outputs = iter(run_program(call, signature, state, inputs))
+    leaves = signature.results.leaves
+    return tuple([_leaf(leaf, next(outputs)) for leaf in leaves if not isinstance(leaf, tuple)])
+
+
+def _leaf(kind, tensor):
+    return int(tensor.item()) if kind == SIZE else tensor
+
+
+def _write(changed, tensors):
+    """Give tensors the values that the program has changed."""
+    for key, value in changed.items():
+        tensor = tensors[key]
+        if value.requires_grad:
+            tensor.copy_(value)
+            continue
+        with grad_mode.no_grad():
+            tensor.copy_(value)
 
 
 def _put(module, slot, path, tensor):

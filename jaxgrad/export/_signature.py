@@ -9,29 +9,15 @@ from ..core import dtypes
 from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._extents import Extent, Range
-from ._state import Slot
-from ._tracing import ARGUMENT, SIZE, Results
+from ._state import Slot, node_name
+from ._tracing import SIZE, Results
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
     InputKind,
     InputSpec,
-    OutputKind,
-    OutputSpec,
-    SymIntArgument,
     TensorArgument,
 )
-
-_PREFIX = {
-    InputKind.PARAMETER: "p_",
-    InputKind.BUFFER: "b_",
-    InputKind.CONSTANT_TENSOR: "c_",
-}
-_CHANGES = {
-    InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
-    InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
-    InputKind.CONSTANT_TENSOR: OutputKind.BUFFER_MUTATION,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +53,7 @@ class Signature:
     ranges: dict[str, Range]
 
     def graph_signature(self) -> ExportGraphSignature:
-        """The same as PyTorch has it."""
+        """The inputs as PyTorch has them; the outputs are those of a graph."""
         state = [
             InputSpec(
                 slot.kind,
@@ -78,25 +64,7 @@ class Signature:
             for slot in self.slots
         ]
         inputs = [InputSpec(InputKind.USER_INPUT, _argument(known), None) for known in self.inputs]
-        return ExportGraphSignature([*state, *inputs], [*self._changes(), *self._outputs()])
-
-    def _changes(self):
-        slots = {slot.path: slot for slot in self.slots}
-        for number, key in enumerate(self.results.changed):
-            argument = TensorArgument(f"changed_{number}")
-            if key.startswith(ARGUMENT):
-                kind, target = OutputKind.USER_INPUT_MUTATION, key.removeprefix(ARGUMENT)
-            else:
-                kind, target = _CHANGES[slots[key].kind], key
-            yield OutputSpec(kind, argument, target)
-
-    def _outputs(self):
-        for number, leaf in enumerate(self.results.leaves):
-            name = "output" if not number else f"output_{number}"
-            kinds = {None: TensorArgument, SIZE: SymIntArgument}
-            known = leaf is None or leaf == SIZE
-            argument = kinds[leaf](name) if known else ConstantArgument(name, leaf[0])
-            yield OutputSpec(OutputKind.USER_OUTPUT, argument, None)
+        return ExportGraphSignature([*state, *inputs], [])
 
     # ---- calls
 
@@ -196,11 +164,6 @@ class Signature:
     def range_constraints(self) -> dict[str, Range]:
         """The ranges by the names of sizes that vary."""
         return dict(self.ranges)
-
-
-def node_name(slot: Slot) -> str:
-    """The name of the input of a slot in the graph."""
-    return _PREFIX[slot.kind] + slot.path.replace(".", "_")
 
 
 def _argument(known):

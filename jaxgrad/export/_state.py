@@ -11,6 +11,12 @@ from ..tape.tensor import Tensor
 from ._errors import UserError
 from .graph_signature import InputKind
 
+_PREFIX = {
+    InputKind.PARAMETER: "p_",
+    InputKind.BUFFER: "b_",
+    InputKind.CONSTANT_TENSOR: "c_",
+}
+
 
 class Slot(NamedTuple):
     """A tensor of a module. paths: all of its paths, the first one before; persistent: whether the
@@ -25,6 +31,11 @@ class Slot(NamedTuple):
     def path(self) -> str:
         """The path under which a program has the tensor."""
         return self.paths[0]
+
+
+def node_name(slot: Slot) -> str:
+    """The name of the input of a slot in the graph."""
+    return _PREFIX[slot.kind] + slot.path.replace(".", "_")
 
 
 def slots_of(module) -> dict[Slot, Tensor]:

@@ -21,7 +21,8 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, held, wrap
 from ..utils import _pytree as pytree
 from ._errors import UserError
-from ._state import installed, members_of
+from ._recorder import Recorder
+from ._state import installed, members_of, node_name
 from .graph_signature import InputKind
 
 jax_export = LateModule("jax.export")
@@ -71,6 +72,7 @@ class Traced:
         self.target, self.slots, self.names = target, slots, names
         self.leaves, self.spec = leaves, spec
         self.results: Results | None = None
+        self.recorder: Recorder | None = None  # of the last run that was to be recorded
         self.is_recording, self.draws = is_grad_enabled(), False
         self.is_module = isinstance(target, Module)
         # a derivative may be traced later, when the module is in another mode
@@ -81,8 +83,11 @@ class Traced:
         pairs = zip(self.names, self.leaves, strict=True)
         return [name for name, leaf in pairs if isinstance(leaf, Tensor)]
 
-    def __call__(self, state: dict[str, Tensor], inputs: tuple) -> tuple[tuple, dict]:
-        """The tensors among the results, and by key those that the function has changed."""
+    def __call__(self, state: dict[str, Tensor], inputs: tuple, records=False):
+        """The tensors among the results, and by key those that the function has changed.
+
+        records: keep the operators that run as a graph.
+        """
         supply = iter(inputs)
         leaves = [next(supply) if isinstance(leaf, Tensor) else leaf for leaf in self.leaves]
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
@@ -97,13 +102,27 @@ class Traced:
         tensors = {slot: state[slot.path] for slot in self.slots}
         is_module = self.is_module
         block = installed(self.target, self.members, tensors) if is_module else _NOTHING
+        recorder = self.new_recorder(state, leaves) if records else None
         with block as read:
-            results = self.target(*args, **kwargs)
+            with recorder.inside() if records else _NOTHING:
+                results = self.target(*args, **kwargs)
             if is_module:
                 watched |= {slot.path: read(slot) for slot in self.slots}
             after = {key: current(tensor) for key, tensor in watched.items()}
         changed = {key: t for key, t in after.items() if held(t) is not before[key]}
+        if records:
+            recorder.end(pytree.tree_leaves(results))
+            self.recorder = recorder
         return self.opened(results, changed), changed
+
+    def new_recorder(self, state, leaves) -> Recorder:
+        """A recorder that knows the state and the leaves of the arguments."""
+        recorder = Recorder(self.target if self.is_module else None)
+        for slot in self.slots:
+            recorder.placeholder(node_name(slot), state[slot.path])
+        for name, leaf in zip(self.names, leaves, strict=True):
+            recorder.input(name, leaf)
+        return recorder
 
     def opened(self, results, changed) -> tuple:
         """The tensors among the results; notes what else there is."""
@@ -167,8 +186,8 @@ class Recorded(NamedTuple):
         return [(tensor, other) for tensor, other in pairs if tensor.requires_grad]
 
 
-def recorded(traced: Traced, state, inputs) -> Recorded:
-    """A run on parameters and inputs that require grad."""
+def recorded(traced: Traced, state, inputs, *, records=False) -> Recorded:
+    """A run on parameters and inputs that require grad. records: as a call of `Traced` has it."""
     parameters = {slot.path for slot in traced.slots if slot.kind is InputKind.PARAMETER}
     members = {path: tensor for path, tensor in state.items() if path in parameters}
     leaves = {
@@ -183,7 +202,7 @@ def recorded(traced: Traced, state, inputs) -> Recorded:
             for number, tensor in enumerate(inputs)
         ]
         known = {**state, **{path: leaves[path] for path in parameters & leaves.keys()}}
-        return Recorded(leaves, *traced(known, tuple(arguments)))
+        return Recorded(leaves, *traced(known, tuple(arguments), records))
 
 
 def differentiable(traced: Traced):
@@ -194,7 +213,7 @@ def differentiable(traced: Traced):
     @to_jax
     def plain(state, inputs):
         with drawing_of(state.get(KEY)):
-            run = recorded(traced, state, inputs)
+            run = recorded(traced, state, inputs, records=True)
             return run.outputs, run.changed
 
     @to_jax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Iterator
@@ -12,7 +13,11 @@ from ..nn.parameter import Parameter
 from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._extents import Range
-from ._program_module import ProgramModule, caller_of
+from ._functional import functional
+from ._graph import Graph, LateGraph, opaque_graph, recorded_graph
+from ._program_module import ProgramModule, caller_of, run_flat
+from ._recorder import Recorder
+from ._saved_graph import SavedRecording
 from ._serialized import serialized
 from ._signature import Signature
 from ._state import Slot
@@ -55,17 +60,28 @@ class ExportedProgram:
         *,
         with_vjp: bool = False,
         data: bytes | None = None,
-        graph=None,
+        recorder: Recorder | SavedRecording | None = None,
     ):
         self.exported, self._signature, self._tensors = exported, signature, tensors
-        self._example_inputs, self.with_vjp, self._graph = example_inputs, with_vjp, graph
-        self._data = data
+        self._example_inputs, self.with_vjp, self._recorder = example_inputs, with_vjp, recorder
+        self._data, self._graph = data, LateGraph(self._new_graph)
 
     # ---- calls
 
     @functools.cached_property
     def _call(self):
         return caller_of(self.exported)
+
+    def _new_graph(self) -> Graph:
+        """The graph that was recorded, or one with the program as one node."""
+        signature, recorder = self._signature, self._recorder
+        graph = None if recorder is None else recorded_graph(recorder, signature)
+        if graph is not None:
+            return graph
+        reason = "it was read from a file" if recorder is None else recorder.reason
+        run = functools.partial(run_flat, self._call, signature)
+        note = f"the program is one node: {reason}"
+        return opaque_graph(self.exported, signature, run, note)
 
     def module(self, check_guards: bool = True) -> ProgramModule:
         """A module that runs the program.
@@ -109,7 +125,7 @@ class ExportedProgram:
     def constants(self) -> dict[str, Any]:
         """The other tensors by their paths: attributes, and buffers that are not persistent."""
         hidden = {p: t for s, t in self._tensors.items() if not s.persistent for p in s.paths}
-        return {**hidden, **self._paths(InputKind.CONSTANT_TENSOR)}
+        return {**hidden, **self._paths(InputKind.CONSTANT_TENSOR), **self._graph.graph.lifted}
 
     tensor_constants = constants
 
@@ -136,7 +152,7 @@ class ExportedProgram:
     @property
     def graph_signature(self) -> ExportGraphSignature:
         """What the inputs and outputs of the program are."""
-        return self._signature.graph_signature()
+        return self._graph.graph.signature
 
     @property
     def range_constraints(self) -> dict[str, Range]:
@@ -186,9 +202,12 @@ class ExportedProgram:
 
     @property
     def graph_module(self):
-        """The calls of the module as a graph, an `fx.GraphModule`.
+        """The operators that the module calls, as an `fx.GraphModule`.
 
-        Raises RuntimeError for a program that was read from a file, which holds StableHLO.
+        Its inputs are those of `graph_signature`: the state, and the leaves of the arguments; its
+        output is a tuple of the leaves of the result. The operators are those of `torch.ops.aten`;
+        writes in place are among them, as in PyTorch's programs before `run_decompositions`. Where
+        code that is no operator takes part, as a function of JAX, the whole program is one node.
         """
         return self._graph.module
 
@@ -198,8 +217,22 @@ class ExportedProgram:
         return self.graph_module.graph
 
     def run_decompositions(self, decomp_table=None, decompose_custom_triton_ops: bool = False):
-        """The program itself: StableHLO has no operators of PyTorch that could be decomposed."""
-        return self
+        """Return the program with a graph without writes in place.
+
+        What the program writes to is among the outputs of the graph, and of `graph_signature`. The
+        operators stay: StableHLO has what they consist of. A graph in which writes go through views
+        stays as it is. Raises NotImplementedError for a table with an operator of the graph.
+        """
+        targets = {node.target for node in self.graph.nodes if node.op == "call_function"}
+        refused = sorted(str(target) for target in targets & {*(decomp_table or ())})
+        if refused:
+            raise NotImplementedError(
+                f"run_decompositions(): {refused[0]} is not decomposed by a function of the table: "
+                "replace its nodes in graph_module, as by fx.subgraph_rewriter"
+            )
+        other = copy.copy(self)
+        other._graph = LateGraph(functools.partial(functional, self._graph.graph))
+        return other
 
     def validate(self):
         """Do nothing: `jax.export` has checked the program."""
@@ -220,7 +253,7 @@ class ExportedProgram:
     __repr__ = __str__
 
     def graph_text(self) -> str:
-        """The graph as text; "" where none can be traced."""
+        """The graph as text."""
         return self._graph.text
 
 

@@ -213,7 +213,8 @@ class TensorMethods:
         """
         if self.numel() != 1:
             raise RuntimeError(
-                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: "
+                "tolist() gives all of them"
             )
         return numbers_of(self, "item()").item()
 

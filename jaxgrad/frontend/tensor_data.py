@@ -282,10 +282,13 @@ def _from_numpy(values, dtype):
         return np.array(values, dtype=dtype.numpy)
 
 
+_NO_TEXT = "a tensor holds numbers; convert text by float or int, or give each word a number"
+
+
 def _from_python(data, dtype):
     """The numpy values of a number or of nested sequences."""
     if isinstance(data, str | bytes):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}': {_NO_TEXT}")
     shape, leaves = _flatten(data)
     if len(leaves) and isinstance(leaves[0], str):
         raise ValueError("too many dimensions 'str': a tensor holds numbers")
@@ -367,7 +370,7 @@ def _leaf_dtype(leaf):
     if isinstance(leaf, np.generic | np.ndarray | jax.Array):
         return dtypes.from_numpy(leaf.dtype)
     if isinstance(leaf, str | bytes):
-        raise TypeError(f"new(): invalid data type '{type(leaf).__name__}'")
+        raise TypeError(f"new(): invalid data type '{type(leaf).__name__}': {_NO_TEXT}")
     if isinstance(leaf, list | tuple):
         raise TypeError(
             f"'{type(leaf).__name__}' object beside numbers: lists must be equally deep"

@@ -109,6 +109,8 @@ def _equation_and_operands(args):
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list"
         )
+    if isinstance(args[0], Tensor) and any(isinstance(arg, str) for arg in args):
+        raise TypeError("einsum(): the equation is the first argument, before the operands")
     if isinstance(args[0], Tensor):
         terms = ["".join(map(_letter, _listed(indices))) for indices in args[1::2]]
         arrow = "->" + "".join(map(_letter, _listed(args[-1]))) if len(args) % 2 else ""

@@ -139,6 +139,8 @@ def _module_of(function) -> str:
 
 def node_name(function) -> str:
     """The word that names the nodes that call a function."""
+    if hasattr(function, "overloadpacket"):
+        return function.__name__.replace(".", "_")
     if is_own(function):
         return qualified_name(function).rpartition(".")[2]
     return getattr(function, "__name__", type(function).__name__)

@@ -121,7 +121,7 @@ def _format_arg(arg, max_list_len=float("inf")) -> str:
 _RANDOM = frozenset(
     (
         *("rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm"),
-        *("bernoulli", "binomial", "multinomial", "normal", "poisson"),
+        *("bernoulli", "binomial", "multinomial", "normal", "poisson", "dropout"),
     )
 )
 
@@ -329,7 +329,7 @@ class Node:
             return bool(getattr(self._target_module(), "_is_impure", False))
         if self.op != "call_function":
             return False
-        name = _names.node_name(self.target)
+        name = getattr(self.target, "_opname", None) or _names.node_name(self.target)
         is_changing = self.target in _side_effectful_functions or _is_in_place(name)
         is_random = impure_random and _names.is_own(self.target) and name in _RANDOM
         return is_changing or is_random

@@ -227,8 +227,19 @@ def cross_entropy(
     tensor(0.6931)
     """
     reduction = _reduction(reduction, size_average, reduce)
+    _check_order(input, target)
     target = _class_of_one_example(input, target)
     return ops.cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def _check_order(input, target):
+    """Raise NotImplementedError for classes where scores are expected."""
+    is_integral = getattr(input, "dtype", None) is dtypes.int64
+    if is_integral and isinstance(target, Tensor) and target.is_floating_point():
+        raise NotImplementedError(
+            "\"cross_entropy\" not implemented for 'Long': the scores come first, and the classes "
+            "second: cross_entropy(input, target)"
+        )
 
 
 def _class_of_one_example(input, target):
@@ -744,6 +755,12 @@ class _Loss(FunctionLayer, **_REDUCTION):
     def __init__(self, *args: Any, **kwargs: Any):
         options = self._bind(args, kwargs)
         deprecated = options.get("size_average"), options.get("reduce")
+        if isinstance(options.get("size_average"), Tensor):
+            name = type(self).__name__
+            raise RuntimeError(
+                "Boolean value of Tensor with more than one value is ambiguous: a loss takes "
+                f"tensors when it is called: nn.{name}()(input, target)"
+            )
         if deprecated != (None, None):
             number = _reduction(options["reduction"], *deprecated)
             reduction = list(_REDUCTIONS)[number]

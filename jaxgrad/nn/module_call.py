@@ -87,7 +87,8 @@ class ModuleCall(Members):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass defines it."""
         raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
+            f'Module [{type(self).__name__}] is missing the required "forward" function; a list or '
+            "dict of modules is not called itself: call each of its modules"
         )
 
     def register_forward_pre_hook(

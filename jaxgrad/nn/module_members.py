@@ -79,7 +79,7 @@ class Members:
         if group is None:
             Members.__setattr__(self, name, value)
         elif "_modules" not in members:
-            raise AttributeError(f"cannot assign {_GROUPS[group]} before Module.__init__() call")
+            raise AttributeError(_BEFORE_INIT.format(_GROUPS[group]))
         elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
             self._replace(taken, name, value)
         else:
@@ -171,7 +171,7 @@ class Members:
         tensor([1.], requires_grad=True)
         """
         if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
+            raise AttributeError(_BEFORE_INIT.format("parameter"))
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -201,7 +201,7 @@ class Members:
         ['steps']
         """
         if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
+            raise AttributeError(_BEFORE_INIT.format("buffer"))
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -223,7 +223,7 @@ class Members:
         Linear(in_features=2, out_features=1, bias=True)
         """
         if module is not None and not isinstance(module, Members):
-            raise TypeError(f"{_type_of(module)} is not a Module subclass")
+            raise TypeError(f"{_type_of(module)} is not a Module subclass{_hint(module)}")
         self._check_name("module", name, self._modules)
         self._modules[name] = replaced(of_all.modules, self, name, module)
         self._changes.count()
@@ -362,6 +362,16 @@ def _parameters_of(module):
 
 def _buffers_of(module):
     return module._buffers.items()
+
+
+_BEFORE_INIT = "cannot assign {} before Module.__init__() call: call super().__init__() first"
+
+
+def _hint(module) -> str:
+    """What to do with a list of modules, or with a function, in place of a module."""
+    if isinstance(module, list | tuple):
+        return ": pass its modules one by one, as in nn.Sequential(*modules)"
+    return ": take the layer, nn.ReLU() in place of relu" if callable(module) else ""
 
 
 _GROUPS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}

@@ -418,6 +418,12 @@ class LSTM(RNNBase):
 
     def _check_dimensions(self, hx, is_batched):
         kind, wanted = ("batched", 3) if is_batched else ("unbatched", 2)
+        if isinstance(hx, Tensor) and hx.dim() == wanted:  # PyTorch takes its rows for the pair
+            error = IndexError if len(hx) < 2 else RuntimeError
+            raise error(
+                "LSTM: hx is a pair of tensors (h_0, c_0), not one tensor of shape "
+                f"{list(hx.shape)}"
+            )
         if any(state.dim() != wanted for state in hx[:2]):
             raise RuntimeError(
                 f"For {kind} {wanted}-D input, hx and cx should also be {wanted}-D but got "

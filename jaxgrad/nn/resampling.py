@@ -156,6 +156,11 @@ def _operator_of(mode, ndim, align_corners, antialias):
     if ndim in (3, 4, 5) and mode in ("linear", "bilinear", "trilinear"):
         (needed,) = operators
         raise NotImplementedError(f"Got {ndim}D input, but {mode} mode needs {needed}D input")
+    if mode not in _OPERATORS and ndim in (3, 4, 5):
+        raise NotImplementedError(
+            f"interpolate: mode {mode!r} is unknown: choose one of nearest, linear, bilinear, "
+            "bicubic, trilinear, lanczos, area, nearest-exact"
+        )
     raise NotImplementedError(
         f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the modes: "
         "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got "

@@ -11,6 +11,7 @@ Array(0., dtype=float32, weak_type=True)
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
@@ -175,11 +176,31 @@ def compose(name: str, find: Callable):
     composed[name] = find
 
 
-def _of_pytorch(name: str):
-    """The operator of a name of PyTorch's table, or the function in its place; None without one."""
+# what gives the functions of PyTorch's names that modules above this one have
+_searched: list[Callable] = []
+
+
+def search_too(find: Callable):
+    """Let `find(name)` give the function of an operator `add` or an overload `add.Tensor` of
+    `torch.ops.aten`, or None.
+    """
+    _searched.append(find)
+
+
+@functools.cache
+def _of_pytorch(full_name: str):
+    """The function of an operator of PyTorch's table, or of one of its overloads; None without
+    one.
+    """
+    name, _, overload = full_name.partition(".")
+    for find in _searched if overload else ():
+        if (function := find(full_name)) is not None:
+            return function
     if library.has(name):
         return getattr(_operators, name)
-    return composed[name]() if name in composed else None
+    if name in composed:
+        return composed[name]()
+    return next(filter(None, (find(name) for find in _searched)), None)
 
 
 aten = aten.namespace(_of_pytorch)

@@ -7,35 +7,108 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+from ..late import LateModule
 from ..names.missing import MissingName
 
+table_schema = LateModule("jaxgrad.table.schema")
 
-class Packet:
+SCHEMAS = Path(__file__).parents[1] / "coverage" / "aten_schemas.txt"
+
+
+@functools.cache
+def _texts() -> dict[str, list[str]]:
+    """The texts of PyTorch's schemas by the name of the operator."""
+    texts: dict[str, list[str]] = {}
+    for line in SCHEMAS.read_text().splitlines():
+        texts.setdefault(re.split(r"\W", line, maxsplit=1)[0], []).append(line)
+    return texts
+
+
+@functools.cache
+def schemas(name: str) -> dict:
+    """PyTorch's schemas of an operator by their overloads; none for a name that it lacks."""
+    known = [table_schema.parse_schema(text) for text in _texts().get(name, ())]
+    return {schema.overload or "default": schema for schema in known}
+
+
+class _Shared:
+    """An object that copies share, such as the targets of nodes of a copied graph."""
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class OpOverloadPacket(_Shared):
     """An operator. Its attributes are its overloads, all of which choose by their arguments."""
 
-    def __init__(self, name: str, operator: Callable | None):
-        self.__name__, self._operator = name, operator
+    def __init__(self, name: str, find: Callable):
+        self.__name__, self._find = name, find
+        self._qualified_op_name = f"aten::{name}"
 
     def __call__(self, *args, **kwargs):
-        if self._operator is None:
-            raise NotImplementedError(f"{self} is not provided by jaxgrad")
-        return self._operator(*args, **kwargs)
+        return self._run(self.__name__, args, kwargs)
+
+    def _run(self, name, args, kwargs):
+        operator = self._find(name)
+        if operator is None:
+            raise NotImplementedError(f"aten.{name} is not provided by jaxgrad")
+        return operator(*args, **kwargs)
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads."""
+        return [*schemas(self.__name__)]
 
     def __getattr__(self, overload):
         if overload.startswith("__"):
             raise AttributeError(f"{self} has no attribute {overload!r}")
-        packet = Packet(f"{self.__name__}.{overload}", self._operator)
-        setattr(self, overload, packet)
-        return packet
+        operator = OpOverload(self, overload)
+        setattr(self, overload, operator)
+        return operator
 
-    def __repr__(self):
+    def __str__(self):
         return f"aten.{self.__name__}"
+
+    __repr__ = __str__
+
+
+class OpOverload(_Shared):
+    """An operator with types of arguments: `torch.ops.aten.add.Tensor`."""
+
+    namespace = "aten"
+
+    def __init__(self, packet: OpOverloadPacket, overload: str):
+        self.overloadpacket, self._overloadname = packet, overload
+        self._opname, self.__name__ = packet.__name__, f"{packet.__name__}.{overload}"
+
+    def __call__(self, *args, **kwargs):
+        return self.overloadpacket._run(self.__name__, args, kwargs)
+
+    @property
+    def _schema(self):
+        return schemas(self._opname)[self._overloadname]
+
+    def name(self) -> str:
+        """The qualified name, `aten::add.Tensor`; without the overload if it is the default one."""
+        overload = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"aten::{self._opname}{overload}"
+
+    def __str__(self):
+        return f"aten.{self.__name__}"
+
+    __repr__ = __str__
 
 
 def namespace(find: Callable) -> type:
-    """The object with a packet for each name. find: gives the operator of a name, or None."""
+    """The object with an operator for each name. find: gives the function of `add` or `add.Tensor`,
+    or None.
+    """
 
     class Aten:
         __name__ = "aten"
@@ -44,6 +117,6 @@ def namespace(find: Callable) -> type:
         def __getattr__(self, name):
             if name.startswith("__"):
                 raise MissingName("jaxgrad.ops", f"aten.{name}")
-            return Packet(name, find(name))
+            return OpOverloadPacket(name, find)
 
     return Aten()

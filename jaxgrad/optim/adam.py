@@ -7,7 +7,7 @@ from ..tape.tensor import Tensor
 from . import rules
 from .functional_form import with_functional_form
 from .fused_step import FusedOptimizer
-from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
+from .options import Options, Params, Rate, check, check_fused, check_pair, check_rate, is_used
 
 
 class Adam(FusedOptimizer):
@@ -60,6 +60,7 @@ class Adam(FusedOptimizer):
     ):
         check_rate(lr)
         check("epsilon value", eps)
+        check_pair("betas", betas)
         for index in (0, 1):
             check(f"beta parameter at index {index}", betas[index], below=1)
             if isinstance(betas[index], Tensor) and betas[index].numel() != 1:

@@ -136,6 +136,8 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         self._warn_outside()
+        if not self.step_size:
+            raise ZeroDivisionError("StepLR: step_size is 0, and must be at least 1")
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._current_rates()
         return self._multiply(self.gamma)
@@ -164,6 +166,8 @@ class MultiStepLR(LRScheduler):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ):
+        if isinstance(milestones, int):
+            raise TypeError(f"MultiStepLR: milestones is a list of epochs, not {milestones}")
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 

@@ -9,7 +9,7 @@ import itertools
 import operator
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from ..autograd._profiler.record_function import record_function
@@ -85,6 +85,20 @@ class _InPlace:
         self.size = self.update = None
 
 
+def _check_state(state_dict):
+    """Raise AttributeError or KeyError for what is no state of an optimizer."""
+    if not isinstance(state_dict, Mapping):
+        raise AttributeError(
+            "Optimizer.load_state_dict takes what state_dict() of an optimizer gave, not "
+            f"{type_name(state_dict)}"
+        )
+    if "param_groups" not in state_dict:
+        raise KeyError(
+            "'param_groups': Optimizer.load_state_dict takes what state_dict() of an optimizer "
+            f"gave, and this dict has the keys {list(state_dict)[:5]}"
+        )
+
+
 class Optimizer:
     """The base class of optimizers.
 
@@ -141,9 +155,17 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
+        if hasattr(params, "named_parameters"):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got the module {type(params).__name__}: pass its parameters()"
+            )
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                "optimizer got an empty parameter list: a generator such as parameters() gives its "
+                "tensors to one optimizer only, and a frozen or empty module has none"
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -256,7 +278,8 @@ class Optimizer:
     def _check(self, param):
         if not isinstance(param, Tensor):
             raise TypeError(
-                f"optimizer can only optimize Tensors, but one of the params is {type_name(param)}"
+                "optimizer can only optimize Tensors, but one of the params is "
+                f"{type_name(param)}: pass model.parameters(), or the values of a dict"
             )
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return
@@ -426,6 +449,7 @@ class Optimizer:
         >>> optimizer.param_groups[0]["lr"]
         0.1
         """
+        _check_state(state_dict)
         loaded = _run_hooks(self._before_loading, self, state_dict.copy())
         groups = [dict(group) for group in loaded["param_groups"]]
         if len(groups) != len(self.param_groups):

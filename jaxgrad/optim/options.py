@@ -32,13 +32,22 @@ def check_at_least_zero(what: str, value: Rate) -> None:
 
 
 def check_betas(betas: tuple[Rate, Rate]) -> None:
-    """Raise ValueError unless both are in [0, 1)."""
+    """Raise ValueError unless both are in [0, 1), TypeError unless they are two."""
+    check_pair("betas", betas)
     for index in (0, 1):
         check(f"beta parameter at index {index}", betas[index], below=1)
 
 
+def check_pair(name: str, values: tuple[Rate, Rate]) -> None:
+    """Raise TypeError unless an option has two values."""
+    if not isinstance(values, tuple | list):
+        raise TypeError(f"{name} must be a pair of numbers, not {values!r}")
+
+
 def check(what: str, value: Rate, below: float = float("inf")) -> None:
-    """Raise ValueError unless `0 <= value < below`."""
+    """Raise ValueError unless `0 <= value < below`, TypeError for what is no number."""
+    if isinstance(value, str) or value is None:
+        raise TypeError(f"Invalid {what}: {value!r}: it must be a number or a tensor")
     if not value >= 0.0 or not value < below:
         raise ValueError(f"Invalid {what}: {value}")
 

@@ -121,6 +121,12 @@ def check_fit(name, output: Aval, target: Tensor):
         )
     if not promotion.can_cast(output.dtype, target.dtype):
         kind, other = output.dtype.scalar_type, target.dtype.scalar_type
+        if name.endswith("_"):
+            raise RuntimeError(
+                f"{name}: result type {kind} can't be cast to the desired output type {other}: "
+                f"convert the tensor to {output.dtype!r} first, or use {name.strip('_')}, which "
+                "makes a new one"
+            )
         # the words of PyTorch's three checks
         raise RuntimeError(
             f"{name}: result type {kind} can't be cast to the desired output type {other}: "

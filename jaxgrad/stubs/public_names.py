@@ -120,8 +120,11 @@ def public_names(module) -> list[str]:
     """
     tree = ast.parse(inspect.getsource(module))
     imported = {name for statement in tree.body for name in _imported_for_itself(statement)}
-    imported = set() if module is jaxgrad else imported - {*getattr(module, "__all__", ())}
-    later = {*getattr(module, "_LATER", ()), *getattr(module, "__all__", ())}
+    listed = vars(module).get(
+        "__all__", ()
+    )  # of the module itself: `__getattr__` may have any name
+    imported = set() if module is jaxgrad else imported - {*listed}
+    later = {*vars(module).get("_LATER", ()), *listed}
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     names = {*dir(module), *later, *classes} - imported
     return sorted(name for name in names if _is_offered(module, name))

@@ -7,6 +7,7 @@ exists (`interception.override`), so programs without them pay one comparison a 
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 from collections.abc import Callable
@@ -154,7 +155,8 @@ def handle(public: Callable, relevant, args, kwargs):
 def ask(public: Callable, asked, args, kwargs):
     """The first result that is not NotImplemented: of the innermost mode, then of the values.
 
-    Raises TypeError if all return NotImplemented.
+    A mode that returns NOT_OVERRIDDEN leaves the call to the function itself, and gets the calls
+    that it makes. Raises TypeError if all return NotImplemented.
     """
     types = tuple(map(type, asked))
     entered = modes.get()
@@ -222,6 +224,18 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
     def __exit__(self, *exception):
         modes.reset(self._modes_token)
         super().__exit__(*exception)
+
+
+@contextlib.contextmanager
+def inside(mode):
+    """A block in which a mode is the innermost one; afterwards functions of tensors pay nothing."""
+    interception.intercept(override=override, calls=override)
+    token = modes.set((*modes.get(), mode))
+    try:
+        yield
+    finally:
+        modes.reset(token)
+        interception.release("override", "calls")
 
 
 def enter_mode(mode):

@@ -40,6 +40,23 @@ SEARCHES = {
     "quantization": "from_pytorch.html",
     "deploy": "deploy.html",
     "export": "export.html",
+    "GPU": "accelerators.html",
+    "TensorBoard": "#torch.utils.tensorboard.SummaryWriter",
+    "batch norm": "#torch.nn.BatchNorm2d",
+    "binary cross entropy": "#torch.nn.functional.binary_cross_entropy",
+    "cosine annealing": "#torch.optim.lr_scheduler.CosineAnnealingLR",
+    "custom autograd function": "custom_rules.html",
+    "double backward": "derivatives.html",
+    "freeze layers": "tutorials/fine_tuning.html",
+    "hessian": "#torch.func.hessian",
+    "inference mode": "#torch.inference_mode",
+    "install": "start.html",
+    "out of memory": "performance.html",
+    "save model": "#torch.save",
+    "state_dict": "#torch.nn.Module.state_dict",
+    "torch.compile": "#torch.compile",
+    "transformers": "ecosystem.html",
+    "weight decay": "reference/torch.optim.html",
 }
 FIRST = 8
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -118,6 +118,15 @@ def test_an_enumeration_has_its_members():
     )
 
 
+def test_defaults_and_origins_are_what_users_write():
+    assert "op=ReduceOp.SUM, group" in shown_signature(torch.distributed.all_reduce, False)
+    assert "multiprocessing.Pipe</code>" in body("torch.multiprocessing")
+    constraints = body("torch.distributions.constraints")
+    assert "Square matrices." in constraints and "An object of type" not in constraints
+    assert "Node.edge_at" not in body("torch.autograd.graph")
+    assert "<p>The same as <code>torch." not in body("torch.distributed")
+
+
 def test_no_signature_has_names_of_the_sources():
     names = re.compile(r"Unpack\[|ForwardRef|\b(Extents|Ratios|DeviceLike|dtypes\.|devices\.)")
     for space in namespaces():
@@ -250,6 +259,15 @@ def test_long_names_break_between_their_words():
     assert shown == "<td><code>a_<wbr>long.<wbr>name_</code></td>"
     block = "<pre><span></span><code>a_long.name\n</code></pre>"
     assert hooks.on_post_page(block, None, None) == block
+
+
+def test_output_of_words_wraps_and_columns_stay():
+    def shown(text):
+        block = f'<div class="language-output highlight"><pre><code>{text}</code></pre></div>'
+        return "words" in hooks.OUTPUT.sub(hooks.marked_if_words, block)
+
+    assert shown("index 7 is out of bounds") and shown("tensor([1., 2.])")
+    assert not shown("name     seconds\nsum     0.1") and not shown("tensor([[1.],\n        [2.]])")
 
 
 def test_a_card_has_the_example_of_its_entry():

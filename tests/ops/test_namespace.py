@@ -163,7 +163,7 @@ def test_shipped_operators_are_found_by_name():
     ("call", "words"),
     [
         (lambda x: torch.sin(), r"sin\(\): missing argument 'self'"),
-        (lambda x: torch.sin(x, x), r"sin\(\): takes 1 positional arguments but 2 were given"),
+        (lambda x: torch.sin(x, x), r"sin\(\): takes 1 positional argument but 2 were given"),
         (lambda x: torch.sin(x, y=1), r"sin\(\): got an unexpected keyword argument 'y'"),
         (
             lambda x: torch.sin("x"),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy
 import pytest
 from jax import lax
+from jaxgrad.rules import attention
 
 import jaxgrad
 from jaxgrad import ops
@@ -57,6 +58,14 @@ def truncated_inverse(x):
     return ops.linalg_pinv(x, atol=0.1)
 
 
+def attended(query, key, value):
+    """By the kernel of TPUs, in single precision; the formula gives the derivatives of it."""
+    single = (x.astype("float32") for x in (query, key, value))
+    flash = ops._scaled_dot_product_flash_attention_for_cpu
+    parts = flash(*single, 0.0, True)
+    return jnp.concatenate([jnp.ravel(part) for part in parts]).astype(query.dtype)
+
+
 # by the function that branches: functions of floats and their inputs
 CASES = {
     "_first_greatest": [(greatest, numbers(2, 7))],
@@ -75,9 +84,12 @@ CASES = {
         (truncated_inverse, numbers(4, 3)),
     ],
     "svdvals": [(singular_values, numbers(4, 3))],
+    "by_platform": [(attended, numbers(1, 2, 5, 3), numbers(1, 1, 6, 3), numbers(1, 1, 6, 2))],
 }
 # the branches that differ, where they are not of CPUs and of GPUs
-PLATFORMS = {"svd": ("cpu", "tpu"), "svdvals": ("cpu", "tpu")}
+PLATFORMS = dict.fromkeys(("svd", "svdvals", "by_platform"), ("cpu", "tpu"))
+# the functions that compute in single precision there, and so the tolerance of float32
+SINGLE = {"by_platform"}
 # whose other branches are errors: tests/core/test_lacking.py
 REFUSING = {"without_kernel"}
 
@@ -141,8 +153,12 @@ def derivatives(function, inputs):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_branches_agree(name, force):
-    results = []
+def test_the_branches_agree(name, force, monkeypatch):
+    monkeypatch.setattr(attention, "AT_ONCE", 0)
+    monkeypatch.setenv("MOSAIC_GPU_CUDA_ROOT", "")  # which Pallas sets
+    results, near = [], {"rtol": 1e-10, "atol": 1e-12}
+    if name in SINGLE:
+        near = {"rtol": 1e-5, "atol": 1e-5}
     for platform in PLATFORMS.get(name, ("cpu", "cuda")):
         callers = force(platform)
         with jax.enable_x64(True):
@@ -150,7 +166,7 @@ def test_the_branches_agree(name, force):
             results.append([program(*x) for program, x in compiled])
         assert name in callers
     for one, other in zip(*map(jax.tree.leaves, results), strict=True):
-        numpy.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+        numpy.testing.assert_allclose(one, other, **near)
 
 
 def test_topk_of_special_numbers_in_both_branches(force):

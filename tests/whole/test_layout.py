@@ -469,6 +469,8 @@ NO_OPERATORS = {
     # values of `reduce=`
     "rules.histogram": {"FIRST"},
     "rules.scatter_reduce": {"REDUCTIONS"},
+    # functions of nn.functional, and how they call operators
+    "export._python_calls": {"FUNCTIONAL"},
     # what torch.sparse and torch.special offer
     "sparse": {"__all__"},
     "special": {"ALIASES"},

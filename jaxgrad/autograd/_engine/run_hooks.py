@@ -126,7 +126,10 @@ def _replaced(hook, values, replacements):
 def _check(hook, value, replacement):
     """Raise TypeError or RuntimeError if a hook's gradient cannot replace the one it got."""
     if not isinstance(replacement, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type_name(replacement)}'")
+        raise TypeError(
+            f"expected Variable, but hook returned '{type_name(replacement)}': a hook returns a "
+            "tensor in place of the gradient, or None"
+        )
     if value is None:
         return
     if is_sparse(replacement) and not is_sparse(value):

@@ -121,6 +121,8 @@ class DataLoader(Generic[_T_co]):
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
+        elif not callable(collate_fn):
+            raise TypeError(f"DataLoader: collate_fn must be a function, not {collate_fn!r}")
         self.dataset, self.sampler, self.batch_sampler = dataset, sampler, batch_sampler
         self.batch_size, self.drop_last = batch_size, drop_last
         self.num_workers, self.persistent_workers = num_workers, persistent_workers

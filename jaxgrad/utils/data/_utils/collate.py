@@ -54,12 +54,24 @@ def collate(batch, *, collate_fn_map: dict | None = None):
     if join is not None:
         return join(batch, collate_fn_map=functions)
     if isinstance(first, Mapping):
-        columns = {key: [sample[key] for sample in batch] for key in first}
+        columns = {key: _column(batch, key) for key in first}
         joined = {key: collate(column, collate_fn_map=functions) for key, column in columns.items()}
         return like(first, joined)
     if isinstance(first, Sequence):
         return _joined_sequences(first, list(batch), functions)
     raise TypeError(UNKNOWN.format(type(first)))
+
+
+def _column(batch, key):
+    """The values of all samples for a key. Raises KeyError if one has none."""
+    try:
+        return [sample[key] for sample in batch]
+    except KeyError:
+        number = next(number for number, sample in enumerate(batch) if key not in sample)
+        raise KeyError(
+            f"{key!r}: sample {number} of a batch has the keys {list(batch[number])}, and the "
+            f"first {list(batch[0])}"
+        ) from None
 
 
 def _of_base(functions, first):

@@ -1,0 +1,77 @@
+"""The functions of `torch.ops.aten` that are no entries of the table: jaxgrad's public functions
+and methods, and calls that have another form there than in Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from ..nn import functional
+from ..ops.aten import schemas
+from ..tape.tensor import Tensor
+
+
+def find(name: str):
+    """The function of an operator `add`, or of an overload `add.Tensor` that is called in another
+    form; None if there is none.
+    """
+    if name in FORMS:
+        return FORMS[name]
+    if "." in name or not schemas(name):
+        return None
+    space, _, inner = name.partition("_")
+    if space in ("linalg", "fft", "special"):
+        return getattr(importlib.import_module(f"jaxgrad.{space}"), inner, None)
+    places = sys.modules["jaxgrad"], Tensor, functional
+    functions = (getattr(place, name, None) for place in places)
+    return next(filter(callable, functions), None)
+
+
+def _spread(name: str):
+    """A function of tensors one after the other, which gets them in a list."""
+
+    def function(tensors):
+        return getattr(sys.modules["jaxgrad"], name)(*tensors)
+
+    return function
+
+
+def _upsampled(mode: str):
+    def upsampled(input, output_size, *options):
+        *corners, scale_factors = options
+        return functional.interpolate(
+            input,
+            output_size,
+            scale_factors if output_size is None else None,
+            mode,
+            corners[0] if corners else None,
+        )
+
+    return upsampled
+
+
+def _nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
+    reduced = ("none", "mean", "sum")[reduction]
+    return functional.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=reduced)
+
+
+def _to(self, **options):
+    kept = {name: value for name, value in options.items() if name not in ("layout", "pin_memory")}
+    return self.to(**kept)
+
+
+_MODES = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
+
+FORMS = {
+    **{f"upsample_{mode}{count}d.vec": _upsampled(mode) for mode in _MODES for count in (1, 2, 3)},
+    "lift_fresh_copy": lambda self: self.clone(),
+    "lift_fresh": lambda self: self,
+    "lift": lambda self: self,
+    **{name: _spread(name) for name in ("broadcast_tensors", "cartesian_prod", "block_diag")},
+    "sym_size.int": lambda self, dim: self.size(dim),
+    "sym_stride.int": lambda self, dim: self.stride(dim),
+    "sym_numel": lambda self: self.numel(),
+    "nll_loss_nd": _nll_loss,
+    "to.dtype_layout": _to,
+}

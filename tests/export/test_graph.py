@@ -1,0 +1,273 @@
+"""The graphs of exported programs: operators, names and arguments as PyTorch 2.13 has them."""
+
+import copy
+import io
+import operator
+
+import pytest
+
+import jaxgrad as torch
+import jaxgrad.nn.functional as F
+from jaxgrad import fx, nn
+from jaxgrad.export import Dim, export, load, save
+
+
+def module(forward, **members):
+    kind = type("Module", (nn.Module,), {"forward": forward})()
+    for name, value in members.items():
+        setattr(kind, name, value)
+    return kind
+
+
+def lines(program):
+    """The nodes that are no inputs: name, operator, arguments."""
+    return [
+        f"{node.name} = {node.target}{node.args}{dict(node.kwargs) or ''}"
+        for node in program.graph.nodes
+        if node.op == "call_function"
+    ]
+
+
+def inputs(program, *args):
+    """The inputs of the graph: copies of the state, and arguments."""
+    known = {**program.state_dict, **program.constants}
+    targets = [spec.target for spec in program.graph_signature.input_specs if spec.target]
+    return [*[known[target].detach().clone() for target in targets], *args]
+
+
+def check_values(program, *args):
+    """The graph gives what the program gives, by its interpreter and by its code."""
+    expected = torch.utils._pytree.tree_leaves(program.module()(*map(torch.clone, args)))
+    interpreter = fx.Interpreter(program.graph_module)
+    for run in (interpreter.run, program.graph_module):
+        results = run(*inputs(program, *map(torch.clone, args)))
+        for result, wanted in zip(results, expected, strict=True):
+            torch.testing.assert_close(result, wanted, check_stride=False)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(4, 8), nn.BatchNorm1d(8)
+        self.register_buffer("shift", torch.ones(8), persistent=False)
+        self.scale = torch.full((8,), 2.0)
+
+    def forward(self, x):
+        y = F.relu(self.norm(self.linear(x))) * 3 + self.shift - self.scale
+        return {"y": y, "best": y.softmax(-1).max(dim=1), "three": 3}
+
+
+def test_the_graph_of_a_module():
+    program = export(Net(), (torch.ones(3, 4),))
+    assert [node.name for node in program.graph.find_nodes(op="placeholder")] == [
+        *("p_linear_weight", "p_linear_bias", "p_norm_weight", "p_norm_bias", "b_shift"),
+        *("b_norm_running_mean", "b_norm_running_var", "b_norm_num_batches_tracked"),
+        *("c_scale", "x"),
+    ]
+    statistics = "b_norm_running_mean, b_norm_running_var, True, 0.1, 1e-05, False"
+    assert lines(program) == [
+        "linear = aten.linear.default(x, p_linear_weight, p_linear_bias)",
+        "add_ = aten.add_.Tensor(b_norm_num_batches_tracked, 1)",
+        f"batch_norm = aten.batch_norm.default(linear, p_norm_weight, p_norm_bias, {statistics})",
+        "relu = aten.relu.default(batch_norm,)",
+        "mul = aten.mul.Tensor(relu, 3)",
+        "add = aten.add.Tensor(mul, b_shift)",
+        "sub = aten.sub.Tensor(add, c_scale)",
+        "softmax = aten.softmax.int(sub, -1)",
+        "max_1 = aten.max.dim(softmax, 1)",
+        f"getitem = {operator.getitem}(max_1, 0)",
+        f"getitem_1 = {operator.getitem}(max_1, 1)",
+    ]
+    assert str(program.graph.output_node().args) == "((sub, getitem, getitem_1, 3),)"
+    assert program.graph_signature.user_outputs == ("sub", "getitem", "getitem_1", 3)
+    assert program.graph_signature.inputs_to_parameters["p_norm_bias"] == "norm.bias"
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    assert (values["linear"].shape, values["getitem_1"].dtype) == ((3, 8), torch.int64)
+    assert isinstance(values["x"], torch.Tensor) and values["x"].device == torch.device("cpu")
+    stack = program.graph.find_nodes(op="call_function")[0].meta["nn_module_stack"]
+    assert [path for path, _ in stack.values()] == ["", "linear"]
+    assert stack["L__self__linear"][1] == "torch.nn.Linear"
+    check_values(program, torch.randn(3, 4))
+
+
+def test_the_code_of_a_graph():
+    program = export(nn.Linear(2, 3), (torch.ones(4, 2),))
+    code = "torch.ops.aten.linear.default(input_1, p_weight, p_bias)"
+    assert code in program.graph_module.code and code in str(program)
+    assert 'linear: "f32[4, 3]" = ' in program.graph_module.print_readable(print_output=False)
+
+
+# what PyTorch 2.13 records
+FORMS = {
+    "lambda self, x: (1 - x, 2 / x, x**2, 2**x, x // 2)": [
+        "rsub = aten.rsub.Scalar(x, 1)",
+        "reciprocal = aten.reciprocal.default(x,)",
+        "mul = aten.mul.Tensor(reciprocal, 2)",
+        "pow_1 = aten.pow.Tensor_Scalar(x, 2)",
+        "pow_2 = aten.pow.Scalar(2, x)",
+        "floor_divide = aten.floor_divide.default(x, 2)",
+    ],
+    "lambda self, x: (x[0], x[:, 1:], x[..., None], x.view(-1), x.sum(1), x.std(1), x.std())": [
+        "select = aten.select.int(x, 0, 0)",
+        "slice_1 = aten.slice.Tensor(x, 1, 1, 9223372036854775807)",
+        "unsqueeze = aten.unsqueeze.default(x, 2)",
+        "view = aten.view.default(x, [-1])",
+        "sum_1 = aten.sum.dim_IntList(x, [1])",
+        "std = aten.std.dim(x, [1])",
+        "std_1 = aten.std.correction(x,)",
+    ],
+    "lambda self, x: (x.split([1, 3], 1), F.pad(x, (1, 1)), x.half(), x.clamp(max=1))": [
+        "split_with_sizes = aten.split_with_sizes.default(x, [1, 3], 1)",
+        f"getitem = {operator.getitem}(split_with_sizes, 0)",
+        f"getitem_1 = {operator.getitem}(split_with_sizes, 1)",
+        "pad = aten.pad.default(x, [1, 1])",
+        "to = aten.to.dtype(x, torch.float16)",
+        "clamp = aten.clamp.default(x, None, 1)",
+    ],
+    "lambda self, x: x[torch.tensor([0, 1])] + torch.zeros(4)": [
+        "lift_fresh_copy = aten.lift_fresh_copy.default(c_lifted_tensor_0,)",
+        "detach_ = aten.detach_.default(lift_fresh_copy,)",
+        "index = aten.index.Tensor(x, [detach_])",
+        "zeros = aten.zeros.default([4],){'device': device(type='cpu'), 'pin_memory': False}",
+        "add = aten.add.Tensor(index, zeros)",
+    ],
+    "lambda self, x: F.adaptive_max_pool2d(x[None, None], 2)": [
+        "unsqueeze = aten.unsqueeze.default(x, 0)",
+        "unsqueeze_1 = aten.unsqueeze.default(unsqueeze, 1)",
+        "adaptive_max_pool2d = aten.adaptive_max_pool2d.default(unsqueeze_1, [2, 2])",
+        f"getitem = {operator.getitem}(adaptive_max_pool2d, 0)",
+        f"getitem_1 = {operator.getitem}(adaptive_max_pool2d, 1)",
+    ],
+}
+
+
+@pytest.mark.parametrize("forward", FORMS)
+def test_calls_as_operators(forward):
+    x = torch.rand(3, 4) + 0.5
+    program = export(module(eval(forward)), (x,))
+    assert lines(program) == FORMS[forward]
+    check_values(program, x)
+
+
+def test_writes_in_place_stay_and_become_outputs():
+    def forward(self, x):
+        y = x.clone()
+        y[:, 1] = x[:, 0]
+        return y.mul_(2)
+
+    program = export(module(forward), (torch.ones(3, 4),))
+    assert lines(program) == [
+        "clone = aten.clone.default(x,)",
+        "select = aten.select.int(x, 1, 0)",
+        "select_1 = aten.select.int(clone, 1, 1)",
+        "copy_ = aten.copy_.default(select_1, select)",
+        "mul_ = aten.mul_.Tensor(clone, 2)",
+    ]
+    check_values(program, torch.randn(3, 4))
+    assert lines(program.run_decompositions()) == lines(program)  # a write through a view
+
+
+def test_decomposed_programs_have_no_writes():
+    class Count(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(4)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls.add_(1)
+            return self.norm(x).relu_() + self.calls
+
+    torch.manual_seed(0)
+    model, x = Count(), torch.randn(3, 4)
+    program = export(model, (x,)).run_decompositions()
+    assert not [line for line in lines(program) if "_.Tensor" in line or "_.default" in line]
+    assert [*program.graph_signature.buffers_to_mutate.values()] == [
+        *("calls", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked")
+    ]
+    values = inputs(program, x)
+    results = fx.Interpreter(program.graph_module).run(*values)
+    expected = model(x)
+    members = dict(model.named_buffers())
+    names = [*program.graph_signature.buffers_to_mutate.values()]
+    for result, wanted in zip(results, [*map(members.get, names), expected], strict=True):
+        torch.testing.assert_close(result, wanted)
+    with pytest.raises(NotImplementedError, match=r"aten\.relu\.default is not decomposed"):
+        program.run_decompositions({torch.ops.aten.relu.default: torch.relu})
+
+
+def test_sizes_that_vary_are_nodes():
+    def forward(self, x, y):
+        return x.reshape(3 * x.shape[0], -1).sum() + y.shape[0], x.shape[0]
+
+    shapes = {"x": {0: Dim("n", min=2)}, "y": {0: 2 * Dim("n", min=2)}}
+    program = export(module(forward), (torch.ones(3, 6), torch.ones(6)), dynamic_shapes=shapes)
+    assert lines(program) == [
+        "sym_size_int = aten.sym_size.int(x, 0)",
+        f"mul = {operator.mul}(3, sym_size_int)",
+        "reshape = aten.reshape.default(x, [mul, -1])",
+        "sum_1 = aten.sum.default(reshape,)",
+        "sym_size_int_1 = aten.sym_size.int(y, 0)",
+        "add = aten.add.Tensor(sum_1, sym_size_int_1)",
+    ]
+    assert str(program.graph.find_nodes(op="placeholder")[0].meta["val"].shape) == (
+        "torch.Size([n, 6])"
+    )
+    results = fx.Interpreter(program.graph_module).run(torch.ones(5, 6), torch.ones(10))
+    assert results[0].item() == 40 and results[1] == 5
+
+
+def test_no_grad_is_in_the_graph():
+    def forward(self, x):
+        with torch.no_grad():
+            square = x * x
+        return square * x
+
+    program = export(module(forward), (torch.ones(2),))
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    fx.Interpreter(program.graph_module).run(x)[0].sum().backward()
+    assert x.grad.tolist() == [4, 9] and torch.is_grad_enabled()
+
+
+def test_code_that_is_no_operator_makes_the_program_one_node():
+    def forward(self, x):
+        return torch.func.vmap(torch.sin)(self.weight * x), 2
+
+    program = export(module(forward, weight=nn.Parameter(torch.ones(4))), (torch.ones(3, 4),))
+    assert "# the program is one node: a tensor comes from code that is no operator" in str(program)
+    assert [getattr(n.target, "__name__", n.target) for n in program.graph.nodes] == [
+        *("p_weight", "x", "stablehlo_program", "getitem", "output")
+    ]
+    check_values(program, torch.randn(3, 4))
+
+
+def test_a_graph_is_in_the_file():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    program = export(model, (torch.ones(3, 4),), dynamic_shapes=({0: Dim("n", min=2)},))
+    constant = export(module(lambda self, x: x + torch.tensor([1.0, 2.0])), (torch.ones(2),))
+    for original, x in ((program, torch.randn(5, 4)), (constant, torch.ones(2))):
+        file = io.BytesIO()
+        save(original, file)
+        file.seek(0)
+        again = load(file)
+        assert lines(again) == lines(original) and str(again) == str(original)
+        assert again.graph_signature == original.graph_signature
+        check_values(again, x)
+
+
+def test_graphs_are_edited_and_copied():
+    program = export(module(lambda self, x: torch.relu(x).add_(1)), (torch.ones(2),))
+    changed = copy.deepcopy(program.graph_module)
+    (relu,) = changed.graph.find_nodes(op="call_function", target=torch.ops.aten.relu.default)
+    relu.target = torch.ops.aten.neg.default
+    changed.graph.eliminate_dead_code()
+    changed.graph.lint()
+    changed.recompile()
+    assert changed(torch.tensor([-1.0, 2.0]))[0].tolist() == [2, -1]
+    assert program.graph_module(torch.tensor([-1.0, 2.0]))[0].tolist() == [1, 3]
+
+
+def test_a_recording_leaves_no_mode():
+    before = torch.tape.interception.override
+    export(nn.Linear(2, 2), (torch.ones(1, 2),))
+    assert torch.tape.interception.override is before and not torch.tape.interception.is_general

@@ -1,0 +1,97 @@
+"""Mistakes of users: each message names the cause and says what to do. Kinds are PyTorch's."""
+
+import pytest
+
+import jaxgrad as torch
+
+nn, F, optim, data = torch.nn, torch.nn.functional, torch.optim, torch.utils.data
+weights = torch.ones(2, requires_grad=True)
+scores, classes = torch.ones(2, 3), torch.tensor([0, 1])
+
+
+def sgd(**options):
+    return optim.SGD([weights], **({"lr": 0.1} | options))
+
+
+class WithoutInit(nn.Module):
+    def __init__(self):
+        self.layer = nn.ReLU()
+
+
+def two_optimizers():
+    parameters = nn.Linear(2, 2).parameters()
+    return optim.SGD(parameters, lr=0.1), optim.Adam(parameters)
+
+
+def hook_that_returns_a_number():
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: 3)
+    x.sum().backward()
+
+
+MISTAKES = [
+    # optimizers and schedulers
+    (two_optimizers, ValueError, "a generator such as parameters() gives its tensors to one"),
+    (lambda: optim.SGD(nn.Linear(2, 2), lr=0.1), TypeError, "got the module Linear: pass its"),
+    (lambda: optim.SGD({"a": weights}, lr=0.1), TypeError, "one of the params is str: pass model"),
+    (lambda: sgd(lr="0.1"), TypeError, "Invalid learning rate: '0.1': it must be a number"),
+    (lambda: optim.Adam([weights], betas=0.9), TypeError, "betas must be a pair of numbers"),
+    (lambda: optim.NAdam([weights], betas=0.9), TypeError, "betas must be a pair of numbers"),
+    (lambda: sgd().load_state_dict({"a": 1}), KeyError, "this dict has the keys ['a']"),
+    (lambda: sgd().load_state_dict(None), AttributeError, "of an optimizer gave, not NoneType"),
+    (lambda: optim.lr_scheduler.MultiStepLR(sgd(), 3), TypeError, "a list of epochs, not 3"),
+    (lambda: optim.lr_scheduler.StepLR(sgd(), 0).step(), ZeroDivisionError, "step_size is 0"),
+    # data
+    (
+        lambda: data.DataLoader([1], collate_fn="stack"),
+        TypeError,
+        "must be a function, not 'stack'",
+    ),
+    (
+        lambda: next(iter(data.DataLoader([{"a": 1}, {"b": 1}], batch_size=2))),
+        KeyError,
+        "'a': sample 1 of a batch has the keys ['b'], and the first ['a']",
+    ),
+    (lambda: torch.tensor("a"), TypeError, "a tensor holds numbers"),
+    (lambda: torch.ones(2).item(), RuntimeError, "tolist() gives all of them"),
+    (lambda: torch.ones(2).to("float32"), RuntimeError, "the dtype is torch.float32, without"),
+    (lambda: nn.Linear(2, 2).to("half"), RuntimeError, "the dtype is torch.half, without"),
+    # losses
+    (lambda: nn.CrossEntropyLoss(scores, classes), RuntimeError, "nn.CrossEntropyLoss()(input, ta"),
+    (lambda: F.cross_entropy(classes, scores), NotImplementedError, "the scores come first"),
+    (
+        lambda: F.binary_cross_entropy_with_logits(weights, classes),
+        RuntimeError,
+        "takes floating point targets; convert them with .to(torch.float32)",
+    ),
+    # modules
+    (WithoutInit, AttributeError, "call super().__init__() first"),
+    (lambda: nn.Sequential([nn.ReLU()]), TypeError, "pass its modules one by one"),
+    (lambda: nn.Sequential(torch.relu), TypeError, "take the layer, nn.ReLU() in place of relu"),
+    (lambda: nn.ModuleList()(scores), NotImplementedError, "call each of its modules"),
+    (lambda: nn.LSTM(3, 2)(torch.ones(4, 1, 3), torch.ones(1, 1, 2)), IndexError, "(h_0, c_0)"),
+    (lambda: F.interpolate(torch.ones(1, 1, 2, 2), size=4, mode="cubic"), Exception, "'cubic'"),
+    (lambda: F.conv2d(torch.ones(1, 3, 4, 4), torch.ones(2, 3, 3)), RuntimeError, "3 dimensions"),
+    # tensors
+    (
+        lambda: classes.div_(2),
+        RuntimeError,
+        "convert the tensor to torch.float32 first, or use div",
+    ),
+    (lambda: torch.einsum(scores, "ij->i"), TypeError, "the equation is the first argument"),
+    (lambda: scores.view(2.0, 3), TypeError, "argument 'size' must be ints, not float"),
+    (lambda: torch.relu(scores, scores), TypeError, "takes 1 positional argument but 2"),
+    (hook_that_returns_a_number, TypeError, "a hook returns a tensor in place of the gradient"),
+    (
+        lambda: torch.distributions.Normal(0.0, 1.0).sample(3),
+        TypeError,
+        "sample_shape is a shape, as in sample((3,))",
+    ),
+]
+
+
+@pytest.mark.parametrize(("mistake", "kind", "words"), MISTAKES)
+def test_message(mistake, kind, words):
+    with pytest.raises(kind) as caught:
+        mistake()
+    assert words in str(caught.value)
