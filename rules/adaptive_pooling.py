@@ -10,6 +10,7 @@ from jaxgrad.rules import pooling
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
+from jaxgrad.core.symbolic_extents import is_symbolic, namespace
 
 # adaptive: bin i of m along n elements is [floor(i * n / m), ceil((i + 1) * n / m))
 
@@ -65,7 +66,7 @@ def _sizes(name, output_size, dimensions):
 
 def _bins(length, parts):
     """The first element of each bin, and the one after its last."""
-    number = numpy.arange(parts)
+    number = namespace(length).arange(parts)
     return number * length // max(parts, 1), -(-(number + 1) * length // max(parts, 1))
 
 
@@ -95,9 +96,25 @@ def _mean(self, output_size):
             self = _split(self, axis, parts).mean(axis + 1)
             continue
         starts, ends = _bins(length, parts)
+        if is_symbolic(length):
+            self = _mean_of_bins(self, axis, starts, ends)
+            continue
         total = _sum_of_ranges(self, axis, starts, ends)
         self = total / _along(ends - starts, axis, total).astype(self.dtype)
     return self
+
+
+def _elements_of_bins(array, axis, starts, ends, other):
+    """All elements for each bin along a dimension of any length, with `other` outside of it."""
+    places = jnp.arange(array.shape[axis])
+    inside = (places >= starts[:, None]) & (places < ends[:, None])
+    mask = inside.reshape(inside.shape + (1,) * (array.ndim - axis - 1))
+    return jnp.where(mask, jnp.expand_dims(array, axis), other)
+
+
+def _mean_of_bins(array, axis, starts, ends):
+    total = _elements_of_bins(array, axis, starts, ends, 0).sum(axis + 1, dtype=array.dtype)
+    return total / _along(ends - starts, axis, total).astype(array.dtype)
 
 
 def _split(array, axis, parts):
@@ -151,6 +168,12 @@ def _mean_backward(grad, shape):
             grad = grad.reshape(*wide[:axis], length, *wide[axis + 2 :])
             continue
         starts, ends = _bins(length, parts)
+        if is_symbolic(length):
+            operand = (*grad.shape[:axis], length, *grad.shape[axis + 1 :])
+            mean = functools.partial(_mean_of_bins, axis=axis, starts=starts, ends=ends)
+            transpose = jax.linear_transpose(mean, jax.ShapeDtypeStruct(operand, grad.dtype))
+            (grad,) = transpose(grad)
+            continue
         grad = grad / _along(ends - starts, axis, grad).astype(grad.dtype)
         grad = _sum_of_ranges(grad, axis, *_bins_of_elements(length, parts))
     return grad
@@ -176,11 +199,17 @@ def _adaptive_max(name, dimensions, self, output_size):
 def _max_of_bins(bins, array, positions):
     axis, parts = bins
     length = array.shape[axis]
-    if _divides(length, parts):
+    if _divides(length, parts) and not is_symbolic(length):
         size = length // parts
         windows = pooling.Windows.of(axis, length, size, size, 0, 1, False)
         return pooling.max_of_windows(windows, array, positions)
     starts, ends = _bins(length, parts)
+    if is_symbolic(length):
+        elements = _elements_of_bins(array, axis, starts, ends, -jnp.inf)
+        place = jnp.expand_dims(pooling.index_of_greatest(elements, axis + 1), axis + 1)
+        sources = [jnp.expand_dims(source, axis) for source in (array, *positions)]
+        best, *taken = [pooling.pick(source, place, axis + 1) for source in sources]
+        return best, [place.squeeze(axis + 1), *taken]
     offsets = numpy.arange((ends - starts).max(initial=1))
     # of shorter bins the last element counts twice
     index = numpy.minimum(starts[:, None] + offsets, ends[:, None] - 1)

@@ -12,6 +12,7 @@ from jax import lax
 from jaxgrad.rules import norm as norms
 
 from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.symbolic_extents import is_symbolic
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -144,7 +145,10 @@ class _Bags(typing.NamedTuple):
     def of(cls, indices, offsets, include_last_offset, padding_idx):
         count = max(offsets.shape[0] - include_last_offset, 0)
         places = lax.iota(offsets.dtype, indices.shape[0])
-        bags = jnp.searchsorted(offsets, places, side="right", method="scan_unrolled") - 1
+        if any(map(is_symbolic, (*offsets.shape, *indices.shape))):
+            bags = (offsets <= places[:, None]).sum(1) - 1
+        else:
+            bags = jnp.searchsorted(offsets, places, side="right", method="scan_unrolled") - 1
         if padding_idx >= 0:
             bags = jnp.where(indices == padding_idx, count, bags)
         bags = jnp.where((bags < 0) | (bags > count), count, bags).astype(indices.dtype)

@@ -16,6 +16,7 @@ from jax import lax
 
 from jaxgrad.core import dtypes, promotion, symbolic_extents
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
+from jaxgrad.core.symbolic_extents import namespace
 
 # Longer windows are gathered: unrolled slices would make the program long.
 MAX_UNROLLED = 16
@@ -38,26 +39,27 @@ class Windows(typing.NamedTuple):
     def of(cls, axis, length, size, stride, padding, dilation, ceil_mode):
         room = length + 2 * padding - dilation * (size - 1) - 1
         count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
-        # no window starts in the padding at the end
-        if ceil_mode and (count - 1) * stride >= length + padding:
-            count -= 1
+        if ceil_mode:  # no window starts in the padding at the end
+            count = symbolic_extents.smaller(count, -(-(length + padding) // stride))
         return cls(axis, length, size, stride, padding, dilation, count)
 
     @property
     def edges(self):
         """The padding before and after, of which ceil_mode may want more after."""
+        if symbolic_extents.is_symbolic(self.length):
+            return self.padding, self.padding + self.stride - 1  # enough for all lengths
         end = (self.count - 1) * self.stride + self.dilation * (self.size - 1) + 1
         return self.padding, max(0, end - self.length - self.padding)
 
     @property
     def starts(self):
-        return numpy.arange(self.count) * self.stride - self.padding
+        return namespace(self.count).arange(self.count) * self.stride - self.padding
 
     @property
     def indices(self):
         """The element at each offset in each window, -1 in the padding."""
         indices = self.starts[:, None] + numpy.arange(self.size) * self.dilation
-        return numpy.where(indices < self.length, indices, -1).clip(-1)
+        return namespace(self.count).where(indices < self.length, indices, -1).clip(-1)
 
     def slices(self, array):
         """Yield, for each offset in a window, the elements of all windows at this offset."""
@@ -102,7 +104,7 @@ def _windows(name, self, dimensions, kernel_size, stride, padding, dilation, cei
         Windows.of(first + i, self.shape[first + i], *geometry, ceil_mode)
         for i, geometry in enumerate(zip(sizes, strides, padding, dilation, strict=True))
     ]
-    if min(axis_windows.count for axis_windows in windows) < 1:
+    if any(symbolic_extents.chosen(lambda count=w.count: count < 1) for w in windows):
         shown = "x".join(map(str, self.shape[first - 1 :]))
         result = "x".join(
             map(str, (self.shape[first - 1], *(axis_windows.count for axis_windows in windows)))
@@ -179,11 +181,17 @@ def _max_pool(name, dimensions, self, *options):
     promotion.refuse(name, self, BOOLEAN, COMPLEX)
     windows = _windows(name, self, dimensions, *options)
     best, index = greatest_of_boxes(self, windows, max_of_windows)
-    # with a dilation all of a window may be padding; its index is no element's
-    empty = functools.reduce(numpy.logical_or.outer, [(e.indices < 0).all(1) for e in windows])
-    if empty.any():
-        index = jnp.where(empty, -1, index)
+    if any(axis_windows.dilation > 1 for axis_windows in windows):
+        # all of a window may be padding; its index is no element's
+        outer = namespace(*[axis_windows.count for axis_windows in windows]).logical_or.outer
+        empty = functools.reduce(outer, [(e.indices < 0).all(1) for e in windows])
+        index = jnp.where(empty, -1, index) if _may_hold(empty) else index
     return best, index
+
+
+def _may_hold(mask):
+    """Whether a mask may be true: a traced one, or one of NumPy that is somewhere."""
+    return not isinstance(mask, numpy.ndarray) or mask.any()
 
 
 def greatest_of_boxes(array, boxes, reduce):
@@ -224,14 +232,20 @@ def _greatest_column(axis, index, columns, carried):
     offset = jnp.zeros(best.shape, jnp.int32)
     for number, other in enumerate(others, 1):
         wins = _wins(best, other)
-        empty = (index[:, :number] < 0).all(1)
-        if empty.any():
+        empty = (_columns_before(index, number) < 0).all(1)
+        if _may_hold(empty):
             # any element wins over padding, -inf too
             wins |= _along(empty, axis, best)
         best, offset = jnp.where(wins, other, best), jnp.where(wins, number, offset)
         pairs = zip(other_taken[number - 1], taken, strict=True)
         taken = [jnp.where(wins, new, old) for new, old in pairs]
     return best, offset, taken
+
+
+def _columns_before(table, number):
+    is_constant = isinstance(table, numpy.ndarray)
+    # indexing a table of varying length would be a gather
+    return table[:, :number] if is_constant else lax.slice_in_dim(table, 0, number, axis=1)
 
 
 def _least(dtype):
@@ -467,12 +481,15 @@ def _divisors(windows, with_padding, override):
     """The number of elements in each window: a number, or an array that broadcasts."""
     if override is not None:
         return override
-    counts = numpy.ones((), numpy.int64)
+    arrays = namespace(*[axis_windows.count for axis_windows in windows])
+    counts = arrays.ones((), numpy.int64)
     for axis_windows in windows:
         last = axis_windows.length + (axis_windows.padding if with_padding else 0)
-        ends = numpy.minimum(axis_windows.starts + axis_windows.size, last)
+        ends = arrays.minimum(axis_windows.starts + axis_windows.size, last)
         starts = axis_windows.starts if with_padding else axis_windows.starts.clip(0)
-        counts = numpy.multiply.outer(counts, ends - starts)
+        counts = arrays.multiply.outer(counts, ends - starts)
+    if arrays is jnp:
+        return counts
     return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
 
 
@@ -487,7 +504,7 @@ def _sum_of_windows(windows, array):
         return parts.reshape(*array.shape[:axis], count, size, *array.shape[axis + 1 :]).sum(
             axis + 1
         )
-    index = numpy.arange(count)[:, None] * windows.stride + numpy.arange(size)
+    index = namespace(count).arange(count)[:, None] * windows.stride + numpy.arange(size)
     return jnp.take(array, index, axis).sum(axis + 1)
 
 
@@ -513,7 +530,8 @@ def _sum_over_windows(windows, array):
         )
         return functools.reduce(jnp.add, parts)
     array = _widened(array, axis, size - 1 - before, rest - span, stride - 1)
-    index = numpy.arange(windows.length)[:, None] + numpy.arange(size)
+    places = namespace(windows.length).arange(windows.length)
+    index = places[:, None] + numpy.arange(size)
     return jnp.take(array, index, axis).sum(axis + 1)
 
 

@@ -8,12 +8,15 @@ slow on CPUs.
 
 import functools
 import math
+from fractions import Fraction
 
+import jax
 import jax.numpy as jnp
 import numpy
 from jax import lax
 
 from jaxgrad.core import dtypes
+from jaxgrad.core.symbolic_extents import chosen, is_symbolic, namespace
 
 # so many taps become one expression, which XLA fuses; more become a loop
 _MOST_TERMS = 8
@@ -45,9 +48,18 @@ def upsampled_by(self, output_size, align_corners, scale_factors, *, mode):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if output_size is None:
         pairs = zip(self.shape[2:], scale_factors, strict=True)
-        output_size = tuple(int(extent * factor) for extent, factor in pairs)
+        output_size = tuple(_scaled(extent, factor) for extent, factor in pairs)
     scales = scale_factors or (None,) * len(output_size)
     return upsampled(self, output_size, align_corners, scales, mode=mode)
+
+
+def _scaled(extent, factor):
+    """An extent times a ratio, rounded down."""
+    if not is_symbolic(extent):
+        return int(extent * factor)
+    ratio = Fraction(factor).limit_denominator(1000)
+    ratio = ratio if float(ratio) == factor else Fraction(factor)
+    return extent * ratio.numerator // ratio.denominator
 
 
 def upsampled_backward(grad_output, output_size, input_size, align_corners, scales, *, mode):
@@ -60,6 +72,10 @@ def upsampled_backward(grad_output, output_size, input_size, align_corners, scal
             f"{list(grad_output.shape)}"
         )
     options = input_size, output_size, align_corners, scales
+    if namespace(*input_size[2:], *output_size) is jnp:
+        taps = _all_taps(_taps, grad_output, mode, *options)
+        operand = jax.ShapeDtypeStruct(input_size, grad_output.dtype)
+        return jax.linear_transpose(lambda x: _resampled(x, taps), operand)(grad_output)[0]
     return _resampled(grad_output, _all_taps(_transposed_taps, grad_output, mode, *options))
 
 
@@ -72,7 +88,7 @@ def _check_sizes(shape, output_size, count):
         raise RuntimeError(
             f"It is expected input_size equals to {count + 2}, but got size {len(shape)}"
         )
-    if any(extent <= 0 for extent in (*shape[2:], *output_size)):
+    if any(chosen(lambda n=extent: n <= 0) for extent in (*shape[2:], *output_size)):
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(shape[2:])} "
             f"and output {list(output_size)}"
@@ -99,7 +115,9 @@ def _all_taps(make, array, mode, input_size, output_size, align_corners, scales)
     for extent, size, scale in zip(input_size[2:], output_size, scales, strict=True):
         if _ignores_scale(mode, extent, size, len(scales)):
             scale = None
-        taps.append(make(mode, extent, size, align_corners, scale, number))
+        is_table = namespace(extent, size) is numpy  # a traced one is not kept
+        function = make if is_table else make.__wrapped__
+        taps.append(function(mode, extent, size, align_corners, scale, number))
     return taps
 
 
@@ -122,17 +140,18 @@ def _taps(mode, extent, size, align_corners, scale, number):
     step = _step(extent, size, align_corners, scale, number)
     if mode in _WIDTHS:
         return _antialiased(mode, extent, size, step)
-    place = numpy.arange(size).astype(number)
+    arrays = namespace(extent, size)
+    place = arrays.arange(size).astype(number)
     place = place * step if align_corners else (place + number(0.5)) * step - number(0.5)
     if mode == "linear":
-        place = numpy.maximum(place, 0)
-    first = numpy.minimum(numpy.floor(place).astype(int), extent - 1)
-    beyond = numpy.clip(place - first.astype(number), 0, 1)
+        place = arrays.maximum(place, 0)
+    first = arrays.minimum(arrays.floor(place).astype(int), extent - 1)
+    beyond = arrays.clip(place - first.astype(number), 0, 1)
     if mode == "linear":
-        indices = numpy.stack([first, numpy.minimum(first + 1, extent - 1)], 1)
-        return indices, numpy.stack([1 - beyond, beyond], 1)
-    indices = numpy.clip(first[:, None] + numpy.arange(-1, 3), 0, extent - 1)
-    return indices, numpy.stack(cubic_weights(beyond, number(-0.75)), 1)
+        indices = arrays.stack([first, arrays.minimum(first + 1, extent - 1)], 1)
+        return indices, arrays.stack([1 - beyond, beyond], 1)
+    indices = arrays.clip(first[:, None] + numpy.arange(-1, 3), 0, extent - 1)
+    return indices, arrays.stack(cubic_weights(beyond, number(-0.75)), 1)
 
 
 def _nearest(mode, extent, size, scale):
@@ -141,16 +160,22 @@ def _nearest(mode, extent, size, scale):
     number = numpy.float32
     step = _step(extent, size, False, scale, number)
     offset = number(0.5 if mode == "nearest_exact" else 0)
-    place = (numpy.arange(size).astype(number) + offset) * step
-    return numpy.minimum(numpy.floor(place).astype(int), extent - 1)[:, None]
+    arrays = namespace(extent, size)
+    place = (arrays.arange(size).astype(number) + offset) * step
+    return arrays.minimum(arrays.floor(place).astype(int), extent - 1)[:, None]
 
 
 def _step(extent, size, align_corners, scale, number):
     """The distance in the operand of two neighbours of the result."""
+    if scale is not None and scale > 0 and not align_corners:
+        return number(1 / scale)
+    if namespace(extent, size) is jnp:
+        extent, size = (jnp.asarray(count, number) for count in (extent, size))
+        if align_corners:
+            return jnp.where(size > 1, (extent - 1) / jnp.maximum(size - 1, 1), 0)
+        return extent / size
     if align_corners:
         return number(extent - 1) / number(size - 1) if size > 1 else number(0)
-    if scale is not None and scale > 0:
-        return number(1 / scale)
     return number(extent) / number(size)
 
 
@@ -228,8 +253,10 @@ def _resampled(array, taps):
         for dim in reversed(dims):
             wide = _of_bytes(wide, dim, *taps[dim - first])
         return wide
-    # what becomes smaller first, so that less remains for the others
-    for dim in sorted(dims, key=lambda dim: len(taps[dim - first][0]) / array.shape[dim]):
+    if all(isinstance(indices, numpy.ndarray) for indices, _ in taps):
+        # what becomes smaller first, so that less remains for the others
+        dims = sorted(dims, key=lambda dim: len(taps[dim - first][0]) / array.shape[dim])
+    for dim in dims:
         wide = _along(wide, dim, *taps[dim - first])
     return wide.astype(array.dtype)
 
@@ -262,11 +289,12 @@ def _along(array, dim, indices, weights):
     if _is_identity(array.shape[dim], indices, weights):
         return array
     factors = indices >= 0 if weights is None else weights.astype(array.dtype)
-    columns = numpy.maximum(indices, 0).T.astype(numpy.int32), factors.T, (indices >= 0).T
+    arrays = numpy if isinstance(indices, numpy.ndarray) else jnp
+    columns = arrays.maximum(indices, 0).T.astype(numpy.int32), factors.T, (indices >= 0).T
     term = functools.partial(_term, array, dim, weights is not None)
     if indices.shape[1] <= _MOST_TERMS:
         return functools.reduce(jnp.add, map(term, *columns))
-    shape = (*array.shape[:dim], len(indices), *array.shape[dim + 1 :])
+    shape = (*array.shape[:dim], indices.shape[0], *array.shape[dim + 1 :])
 
     def add(total, column):
         return total + term(*column), None
@@ -287,7 +315,9 @@ def _term(array, dim, is_weighted, index, factor, is_present):
 
 
 def _is_identity(extent, indices, weights):
-    if indices.shape[0] != extent or (indices[:, 0] != numpy.arange(extent)).any():
+    if not isinstance(indices, numpy.ndarray) or indices.shape[0] != extent:
+        return False
+    if (indices[:, 0] != numpy.arange(extent)).any():
         return False
     if weights is None:
         return indices.shape[1] == 1

@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import types
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -305,7 +306,7 @@ class Body:
         before, dot, name = path.rpartition(".")
         hidden = "" if is_found else " data-search-exclude"
         return (
-            f'<{tag} id="{path}"{hidden}><span class="space">{before}{dot}</span>{name}'
+            f'<{tag} class="name" id="{path}"{hidden}><span class="space">{before}{dot}</span>{name}'
             f'<a class="headerlink" href="#{path}">#</a></{tag}>'
         )
 
@@ -419,15 +420,34 @@ def _heading(name: str) -> str:
     return cards.cards.public_path(name).lower().replace(".", "")
 
 
+@cache
+def _bases(kind: type) -> list[type]:
+    """The bases of a class that have no entry, and that no base with an entry has."""
+    with_entries = [base for base in kind.__mro__[1:] if id(base) in homes()]
+    elsewhere = {base for entry in with_entries for base in entry.__mro__}
+    ours = (base for base in kind.__mro__[1:] if base.__module__.split(".")[0] == "jaxgrad")
+    return [base for base in ours if base not in elsewhere]
+
+
+@cache
+def _parts() -> set[type]:
+    """The bases that one class of the reference has alone: its members are on several of them."""
+    kinds = {e.value for e in homes().values() if inspect.isclass(e.value) and _is_ours(e.value)}
+    counts = Counter(base for kind in kinds for base in _bases(kind))
+    return {base for base, count in counts.items() if count == 1}
+
+
 def _methods(kind: type) -> dict[str, object]:
     names = {}
-    for name, value in vars(kind).items():
+    parts = [kind, *(base for base in _bases(kind) if base in _parts())]
+    members = [pair for part in reversed(parts) for pair in vars(part).items()]
+    for name, value in members:
         value = getattr(value, "__func__", value)
         if f"{kind.__name__}.{name}" in INTERNAL:
             continue
         is_shown = isinstance(value, property) or (
-            # and no function of another name, as a layer has one
-            inspect.isfunction(value) and value.__name__ == name
+            # and no function of a module, as a layer has one
+            inspect.isfunction(value) and "." in value.__qualname__
         )
         if is_shown and not name.startswith("_") and value.__doc__:
             names[name] = value
@@ -533,7 +553,7 @@ def body(space: str) -> str:
     parts = [_about(space), _modules(space), _names(space, entries), _more(space)]
     if not any(map(EXAMPLE.search, [*parts, *shown])):  # all entries are on other pages
         parts.append(next(filter(None, (_example(body.docstring()) for body in bodies)), ""))
-    parts += shown
+    parts += [f'<section class="entry">{entry}</section>' for entry in shown]
     out = missing(space)
     if out:
         parts.append('<h2 id="left-out">Left out</h2><dl class="described">')

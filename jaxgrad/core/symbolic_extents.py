@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 
 import jax
+import numpy
 from jax import export
 
 # whether the open trace is that of a program that is exported, which serves all extents
@@ -57,6 +58,13 @@ def chosen(test, otherwise: bool = False) -> bool:
         return otherwise
 
 
+def namespace(*extents):
+    """The module of functions for tables that depend on extents: jax.numpy if one of them is
+    symbolic, otherwise numpy, whose tables are constants of the program.
+    """
+    return jax.numpy if any(map(is_symbolic, extents)) else numpy
+
+
 def slice_of(part: slice, extent) -> tuple:
     """The start, the length and the step of a slice of a dimension with a symbolic extent, as
     `slice.indices` has them for an int.
@@ -72,7 +80,12 @@ def _bound(bound, extent):
     """A bound of a slice between 0 and the extent."""
     if isinstance(bound, int) and bound < 0:
         return _greater(extent + bound, 0)
-    return jax.core.min_dim(bound, extent)
+    return smaller(bound, extent)
+
+
+def smaller(first, second):
+    """The smaller of two extents."""
+    return jax.core.min_dim(first, second)
 
 
 def _greater(first, second):

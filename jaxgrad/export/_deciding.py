@@ -10,13 +10,14 @@ import contextlib
 import itertools
 import linecache
 import re
+import sys
 import traceback
 
 import jax
 
 from ..core.jax_internals import inconclusive, watched_tests
 from ..late import LateModule
-from ..state.ownership import is_internal
+from ..state.ownership import is_internal, root
 from ._errors import UserError
 from ._extents import UNBOUNDED, Extent, Range
 from .dynamic_shapes import Shapes
@@ -24,6 +25,7 @@ from .dynamic_shapes import Shapes
 jax_export = LateModule("jax.export")
 
 MOST_TRACES = 24
+LIBRARY = "a line of a library"
 
 
 class Decided(Exception):
@@ -90,6 +92,8 @@ def _noting(shapes):
         return
 
     def note(frame, pair):
+        while frame is not None and root(frame) in sys.stdlib_module_names:
+            frame = frame.f_back  # such as the lookup in a dict of weak references
         if not is_internal(frame) and "jax" not in frame.f_code.co_filename and _may_be_equal(pair):
             raise Decided(pair)
 
@@ -207,18 +211,19 @@ def _refusal(shapes, error) -> Exception:
         return UserError(
             "random numbers drawn of a generator of your own in an export would be the same in "
             "each call: leave out generator=, or pass the numbers as an argument. At "
-            f"{_line_of(error)}"
+            f"{line_of(error)}"
         )
     named = _named(shapes, message)
     is_size = isinstance(error, Decided | jax.errors.InconclusiveDimensionOperation)
-    if not (is_size or "_DimExpr" in message or message.startswith("Symbolic dimension")):
+    starts = "Symbolic dimension", "associative scan over axis of non-constant size"
+    if not (is_size or "_DimExpr" in message or message.startswith(starts)):
         return error
     comparison = inconclusive(error)
     what = message if isinstance(error, Decided) else None
     if comparison is not None and comparison[2] is not None:
         what = " ".join(comparison)
     asks = f"the code asks whether {what}" if what else "the code needs an int there"
-    line = _line_of(error)
+    line = line_of(error)
     hint = " (len() gives an int: x.shape[0] is a size that may vary)" if "len(" in line else ""
     names = ", ".join(named or shapes.ranges)
     advice = _advice(shapes, named or [*shapes.ranges], what)
@@ -245,12 +250,12 @@ def _end(match, size) -> str:
     return f"min={above}" if size >= above else f"max={above - 1}"
 
 
-def _line_of(error) -> str:
+def line_of(error) -> str:
     """The line of the user's code at which an error arose."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     users = [pair for pair in frames if not is_internal(pair[0])]
     if not users:
-        return "a line of a library"
+        return LIBRARY
     frame, line = users[-1]
     code = linecache.getline(frame.f_code.co_filename, line).strip()
     return f"{frame.f_code.co_filename}:{line}" + (f", `{code}`" if code else "")

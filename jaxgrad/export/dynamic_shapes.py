@@ -9,6 +9,7 @@ import operator
 from typing import Any
 
 from ..names.missing import missing_in
+from ..nn.function_layer import FunctionLayer
 from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._errors import UserError
@@ -198,7 +199,7 @@ class ShapesCollection:
 
 def named_arguments(mod, args, kwargs) -> dict[str, Any]:
     """The arguments of a call by their names, in order; those of `*args` are a tuple."""
-    signature = inspect.signature(getattr(mod, "forward", mod))
+    signature = _signature(mod)
     bound = signature.bind(*args, **kwargs).arguments
     named: dict[str, Any] = {}
     for name, value in bound.items():
@@ -207,6 +208,12 @@ def named_arguments(mod, args, kwargs) -> dict[str, Any]:
         else:
             named[name] = value
     return named
+
+
+def _signature(mod) -> inspect.Signature:
+    if getattr(type(mod), "forward", None) is FunctionLayer.forward and mod.function:
+        return mod.input_signature()
+    return inspect.signature(getattr(mod, "forward", mod))
 
 
 @dataclasses.dataclass
@@ -347,6 +354,14 @@ def shapes_of(mod, args, kwargs, dynamic_shapes) -> Shapes:
     specs = _specs_by_name(arguments, dynamic_shapes)
     for name, value in arguments.items():
         _collect(collector, name, value, specs.get(name))
+    return collector.shapes()
+
+
+def shapes_by_name(tensors: dict, specs: dict) -> Shapes:
+    """The extents of tensors by name. specs: what `dynamic_shapes` says of some of them."""
+    collector = _Collector()
+    for name, tensor in tensors.items():
+        collector.add(name, tensor.shape, specs.get(name))
     return collector.shapes()
 
 

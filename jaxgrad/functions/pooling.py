@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.strides import channels_last, suggests_channels_last
+from ..core.symbolic_extents import chosen
 from ..ops.autocast import widened
 from ..tape import dual
 from ..tape.tensor import Tensor
@@ -207,7 +208,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size) -> Tensor:
 def _mean(input, dims):
     """The mean over dimensions, in the memory format of the input."""
     means = input.mean(dims, keepdim=True)
-    if input.ndim == len(dims) + 2 and suggests_channels_last(input.shape, input.stride()):
+    shape, strides = input.shape, input.stride()
+    if len(shape) == len(dims) + 2 and chosen(lambda: suggests_channels_last(shape, strides)):
         dual.show(means, channels_last(means.shape))
     return means
 

@@ -80,5 +80,10 @@ class FunctionLayer(Module):
         options = {name: getattr(self, name) for name in self._names}
         return self.function(*args, **kwargs, **options)
 
+    def input_signature(self) -> inspect.Signature:
+        """The parameters of `forward`: those of `function` that are no options."""
+        known = inspect.signature(self.function).parameters
+        return inspect.Signature([known[name] for name in known if name not in self._names])
+
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown)

@@ -127,7 +127,7 @@ def _sizes(input, size, count):
             "...,oK) format."
         )
     size = [extent.item() if isinstance(extent, Tensor) else extent for extent in size]
-    if not all(hasattr(extent, "__index__") for extent in size):
+    if not all(hasattr(extent, "__index__") or is_symbolic(extent) for extent in size):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
             f"int], but got size with types {[type(extent) for extent in size]}"

@@ -39,25 +39,43 @@ def converted(program: ClosedJaxpr, opset: int, inputs=None, outputs=None):
     avals = program.in_avals
     with _quiet():
         model = jax2onnx.to_onnx(
-            as_function(expressed(program)),
+            as_function(expressed(program, is_double(avals))),
             [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals],
             model_name="main_graph",
             opset=opset,
             return_mode="ir",
             input_names=inputs,
             output_names=outputs,
-            enable_double_precision=_is_double(avals),
+            enable_double_precision=is_double(avals),
         )
     for value, aval in zip(model.graph.inputs, avals, strict=True):
-        value.dtype = ir.DataType.from_numpy(np.dtype(aval.dtype))  # it makes integers int32
+        _retype(model.graph, value, ir.DataType.from_numpy(np.dtype(aval.dtype)))
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
         for value in node.outputs:
-            if value.type is None:
-                value.shape = None
+            # what it says of them is wrong at times, and those that read the model find it out
+            if not value.is_graph_output():
+                value.type = value.shape = None
     return model
 
 
-def _is_double(avals) -> bool:
+def _retype(graph, value, dtype):
+    """Give an input the dtype of the program: the converter makes integers int32. It leaves out
+    conversions from int32 to int64 and back, which are necessary then.
+    """
+    declared, value.dtype = value.dtype, dtype
+    uses = [use for use in value.uses() if use.node.op_type != "Cast"]
+    if declared == dtype or not dtype.is_integer() or not uses:
+        return
+    _, ir = packages()
+    cast = ir.node("Cast", [value], {"to": declared.value})
+    cast.outputs[0].dtype, cast.outputs[0].shape = declared, value.shape
+    graph.insert_before(graph[0], cast)
+    for node, place in uses:
+        node.replace_input_with(place, cast.outputs[0])
+
+
+def is_double(avals) -> bool:
+    """Whether floats of 64 bits stay so: the converter has one precision, that of the inputs."""
     dtypes = {np.dtype(aval.dtype) for aval in avals}
     return np.dtype("float64") in dtypes and np.dtype("float32") not in dtypes
 
@@ -72,7 +90,8 @@ def optimize(model):
 
 def share_constants(model):
     """Give equal constants of an `onnx_ir.Model` one initializer."""
-    packages()[1].passes.common.DeduplicateInitializersPass()(model)
+    with _quiet():
+        packages()[1].passes.common.DeduplicateInitializersPass()(model)
 
 
 def with_initializers(model, state):

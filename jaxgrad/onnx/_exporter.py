@@ -13,6 +13,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.tracebacks import shows_users_frames, users_stacklevel
+from ..export._deciding import decided
 from ..nn.module import Module
 from ..tape import pytree
 from ..tape.pytree import is_tensor
@@ -21,7 +22,7 @@ from ._conversion import optimize as optimize_model
 from ._extents import extents_of
 from ._program import ONNXProgram
 from ._traced import Arguments, in_evaluation, traced
-from ._unsupported import check_equal, names_operator
+from ._unsupported import check_equal, check_precision, names_line, names_operator
 from .errors import OnnxExporterWarning
 
 DEFAULT_OPSET = 20
@@ -102,14 +103,19 @@ def export(
     _warn_of_training(model)
     arguments = Arguments(model, args, dict(kwargs or {}))
     names = _named(arguments.names, input_names)
-    extents = extents_of(arguments, names, dynamic_shapes, dynamic_axes)
-    trace = traced(model, arguments, extents)
+    with names_line():
+        extents = extents_of(arguments, names, dynamic_shapes, dynamic_axes)
+        trace, _ = decided(extents, lambda shapes: traced(model, arguments, shapes.values()))
+    check_precision(trace.program)
     outputs = _named(_names_of_outputs(len(trace.program.out_avals)), output_names)
     arrays = [_array(tensor) for tensor in [*trace.state.values(), *arguments.tensors]]
     expected = _results(model, arguments) if verify else ()
     opset = opset_version or DEFAULT_OPSET
-    compared = None if any(extents) or not verify else arrays
-    with names_operator(trace.program, opset, compared):
+    programs = [trace.program]
+    if extents.ranges:
+        fixed = [tensor.shape for tensor in arguments.tensors]
+        programs.append(lambda: traced(model, arguments, fixed).program)
+    with names_operator(programs, opset, arrays if verify else None):
         converted_model = converted(trace.program, opset, [*trace.state, *names], outputs)
         if optimize:
             optimize_model(converted_model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from typing import NamedTuple
 
 import jax
@@ -11,16 +10,15 @@ from jax.extend.core import ClosedJaxpr
 
 from ..autograd.grad_mode import no_grad
 from ..core.symbolic_extents import exporting
+from ..export.dynamic_shapes import named_arguments, tensor_names
 from ..frontend.jax_interop import to_jax
 from ..func.module_state import functional_call
-from ..late import LateModule
 from ..nn.module import Module
 from ..tape import pytree
 from ..tape.pytree import is_tensor
 from ..tape.tensor import Tensor, abstract_value
+from ..utils._pytree import tree_flatten, tree_unflatten
 from .errors import OnnxExporterError
-
-export = LateModule("jax.export")
 
 
 class Traced(NamedTuple):
@@ -38,59 +36,40 @@ class Traced(NamedTuple):
 class Arguments:
     """The example arguments of a model, those by keyword in the order of its parameters.
 
-    pairs: of the name of a parameter and a value; tensors: those among the values.
+    names: of the tensors among them: that of the parameter, with a number or key for each tensor of
+    a container.
     """
 
     def __init__(self, model, args: tuple, kwargs: dict):
-        forward = model.forward if isinstance(model, Module) else model
-        self.pairs = _bound(forward, args, kwargs)
-        kwargs = {name: kwargs[name] for name, _ in self.pairs if name in kwargs}
-        self.leaves, self.structure = pytree.flatten((args, kwargs))
+        self.model, self.args = model, args
+        self.kwargs = {
+            name: kwargs[name] for name in named_arguments(model, args, kwargs) if name in kwargs
+        }
+        self.leaves, self.structure = tree_flatten((self.args, self.kwargs))
+        names = tensor_names(model, self.args, self.kwargs)
         self.places = [number for number, leaf in enumerate(self.leaves) if is_tensor(leaf)]
         self.tensors = [self.leaves[place] for place in self.places]
+        self.names = [names[place] for place in self.places]
 
     def with_tensors(self, tensors):
         """The arguments by position and by keyword, with other tensors."""
         leaves = [*self.leaves]
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
-        return jax.tree.unflatten(self.structure, leaves)
-
-    @property
-    def names(self) -> list[str]:
-        """A name for each tensor: of its parameter, with a number for each tensor of a tree."""
-        names = []
-        for name, value in self.pairs:
-            numbers = range(count_tensors(value))
-            names += [name] if is_tensor(value) else [f"{name}_{number}" for number in numbers]
-        return names
+        return tree_unflatten(leaves, self.structure)
 
 
-def count_tensors(tree) -> int:
-    """How many tensors a tree has."""
-    return sum(map(is_tensor, pytree.flatten(tree)[0]))
-
-
-def _bound(forward, args, kwargs) -> list[tuple]:
-    """Pairs of a parameter and its value, where `**kwargs` has one for each."""
-    bound = inspect.signature(forward).bind(*args, **kwargs)
-    pairs = []
-    for name, value in bound.arguments.items():
-        is_keywords = bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
-        pairs += value.items() if is_keywords else [(name, value)]
-    return pairs
-
-
-def traced(model, arguments: Arguments, extents: list[dict]) -> Traced:
+def traced(model, arguments: Arguments, shapes) -> Traced:
     """Trace a model without gradients, a module in evaluation mode.
 
-    extents: for each tensor among the arguments a dict from dimensions to the name of an extent
-    that varies; the other extents are those of the example.
+    shapes: of each tensor among the arguments, with symbols for extents that vary.
     """
     known, results = _state(model), []
+    flags = {name: tensor.clone() for name, tensor in known.items() if _is_flag(tensor)}
+    weights = {name: tensor for name, tensor in known.items() if name not in flags}
 
     def function(tensors_of_state, tensors):
-        state = dict(zip(known, tensors_of_state, strict=True))
+        state = {**flags, **dict(zip(weights, tensors_of_state, strict=True))}
         args, kwargs = arguments.with_tensors(tensors)
         with no_grad():
             result = (
@@ -98,20 +77,29 @@ def traced(model, arguments: Arguments, extents: list[dict]) -> Traced:
             )
         _refuse_writes(state)
         outputs, structure = pytree.flatten(result)
+        _check_outputs(outputs)
         results[:] = [structure]
         return outputs
 
-    structs = _structs(arguments.tensors, extents)
-    of_state = [_struct(tensor, tensor.shape) for tensor in known.values()]
+    pairs = zip(arguments.tensors, shapes, strict=True)
+    structs = [_struct(tensor, shape) for tensor, shape in pairs]
+    of_state = [_struct(tensor, tensor.shape) for tensor in weights.values()]
     with in_evaluation(model), exporting(), jax.enable_x64(True):
         program = jax.make_jaxpr(to_jax(function))(of_state, structs)
-    return Traced(program, known, results[0])
+    return Traced(program, weights, results[0])
 
 
 def _state(model) -> dict[str, Tensor]:
     if not isinstance(model, Module):
         return {}
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _is_flag(tensor) -> bool:
+    """Whether code may depend on the number of a buffer: one int or bool, such as the switches of
+    `FakeQuantize`. It is a part of the program.
+    """
+    return tensor.numel() == 1 and not (tensor.is_floating_point() or tensor.is_complex())
 
 
 def _refuse_writes(state):
@@ -123,18 +111,13 @@ def _refuse_writes(state):
             )
 
 
-def _structs(tensors, extents) -> list[jax.ShapeDtypeStruct]:
-    names = dict.fromkeys(name for of_tensor in extents for name in of_tensor.values())
-    symbols = {}
-    if names:
-        symbols = dict(zip(names, export.symbolic_shape(",".join(names)), strict=True))
-    structs = []
-    for tensor, of_tensor in zip(tensors, extents, strict=True):
-        shape = [*tensor.shape]
-        for dimension, name in of_tensor.items():
-            shape[dimension] = symbols[name]
-        structs.append(_struct(tensor, shape))
-    return structs
+def _check_outputs(outputs):
+    for output in outputs:
+        if not (is_tensor(output) or isinstance(output, bool | int | float | complex)):
+            raise OnnxExporterError(
+                f"torch.onnx.export: a result of the model is {output!r}: return tensors, numbers, "
+                "None, or containers of these"
+            )
 
 
 def _struct(tensor, shape) -> jax.ShapeDtypeStruct:

@@ -70,8 +70,19 @@ def test_a_module_has_its_modules_and_what_its_docstring_says():
     assert "<dd>Linear algebra. <span" in body("index")
 
 
-def test_a_layer_has_no_entry_of_the_function_that_it_calls():
+def test_a_layer_does_not_repeat_forward():
     assert 'id="torch.nn.ReLU.forward"' not in body("torch.nn")
+
+
+def test_a_class_has_the_members_of_the_parts_that_it_alone_is_made_of():
+    modules, functions = body("torch.nn"), body("torch.autograd")
+    for name in ("parameters", "state_dict", "register_forward_hook", "to", "zero_grad"):
+        assert f'id="torch.nn.Module.{name}"' in modules, name
+    for name in ("forward", "setup_context", "backward", "jvp", "vmap"):
+        assert f'id="torch.autograd.Function.{name}"' in functions, name
+
+
+def test_a_layer_has_no_entry_of_the_function_that_it_calls():
     assert 'id="torch.nn.ReLU.function"' not in body("torch.nn")
 
 

@@ -4,6 +4,7 @@ import pytest
 from helpers.exported_models import MODELS
 
 import jaxgrad as torch
+import jaxgrad.nn.functional as F
 from jaxgrad import nn
 from jaxgrad.export import Dim, ShapesCollection, dims, export
 
@@ -150,3 +151,61 @@ def test_models_for_any_batch(name):
 def loss(results):
     results = results if isinstance(results, tuple) else (results,)
     return sum(part.square().mean() for part in results if part.is_floating_point())
+
+
+IMAGES = [
+    lambda x: F.max_pool2d(x, 2),
+    lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True),
+    lambda x: F.max_pool2d(x, 2, 1, 1, dilation=2),
+    lambda x: F.max_pool2d(x, 2, return_indices=True)[1],
+    lambda x: F.avg_pool2d(x, 3, 2, 1),
+    lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    lambda x: F.adaptive_avg_pool2d(F.max_pool2d(x, 2), 1),
+    lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
+    lambda x: F.adaptive_max_pool2d(x, (3, 2)),
+    lambda x: F.adaptive_max_pool2d(x, 1, return_indices=True)[1],
+    lambda x: F.interpolate(x, scale_factor=2.0),
+    lambda x: F.interpolate(x, scale_factor=0.5, mode="nearest-exact"),
+    lambda x: F.interpolate(F.max_pool2d(x, 2), size=x.shape[2:], mode="bilinear"),
+    lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic", align_corners=True),
+    lambda x: F.unfold(x, 3, padding=1),
+]
+
+
+@pytest.mark.slow
+def test_height_and_width_vary():
+    class All(nn.Module):
+        def forward(self, x):
+            return [function(x) for function in IMAGES]
+
+    torch.manual_seed(0)
+    height, width = Dim("height", min=4), Dim("width", min=4)
+    shapes = ({0: Dim("n"), 2: height, 3: width},)
+    program = export(All(), (torch.randn(2, 1, 8, 8),), dynamic_shapes=shapes)
+    for size in ((1, 1, 7, 12), (3, 1, 12, 5)):
+        x = torch.randn(size, requires_grad=True)
+        y = x.detach().clone().requires_grad_()
+        results, expected = program.module()(x), All()(y)
+        for number, pair in enumerate(zip(results, expected, strict=True)):
+            torch.testing.assert_close(*pair, msg=lambda text, n=number: f"{n}: {text}")
+        for tensors in (results, expected):
+            sum((t * t).sum() for t in tensors if t.is_floating_point()).backward()
+        torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_bags_of_any_number():
+    torch.manual_seed(0)
+    layer = nn.EmbeddingBag(10, 3, mode="mean", padding_idx=0)
+    indices = torch.tensor([[1, 2], [0, 3], [4, 4]])
+    program = export(layer, (indices,), dynamic_shapes={"input": {0: Dim("n")}})
+    weight = layer.weight
+    expected = torch.stack([(weight[1] + weight[2]) / 2, weight[3]])
+    torch.testing.assert_close(program.module()(indices[:2]), expected)
+
+
+def test_layers_of_functions_have_the_names_of_their_inputs():
+    program = export(
+        nn.MaxPool2d(2), (torch.ones(1, 1, 4, 4),), dynamic_shapes={"input": {0: Dim("n")}}
+    )
+    assert program.module()(torch.ones(3, 1, 4, 4)).shape == (3, 1, 2, 2)
+    assert program.graph_signature.user_inputs == ("input",)

@@ -123,13 +123,13 @@ def test_extent_that_varies(option):
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"y": {0: "batch"}}, "no argument"),
-        ({"x": {2: "batch"}}, "no dimension 2"),
-        ((None, None), "2 of 1"),
+        ({"y": {0: "batch"}}, "top-level keys must be the arg names"),
+        ({"x": {2: "batch"}}, "has 2 dimensions, and none of number 2"),
+        ((None, None), "has 2 entries, and there are 1"),
     ],
 )
 def test_wrong_dynamic_shapes_are_refused(shapes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(torch.onnx.OnnxExporterError, match=message):
         torch.onnx.export(scaled(), (torch.ones(2, 3),), dynamic_shapes=shapes)
 
 
@@ -191,6 +191,24 @@ def test_operator_that_is_converted_to_other_values_is_named():
 
 def test_operator_that_onnxruntime_refuses_is_named():
     assert "sin cannot" in refused(lambda x: x + torch.sin(x), torch.ones(2, dtype=torch.bfloat16))
+
+
+def test_code_that_depends_on_values_or_sizes_is_named_with_its_line():
+    def on_values(x):
+        return x if x.sum() > 0 else -x
+
+    def on_sizes(x):
+        return x if x.shape[0] > 5 else -x
+
+    for function in (on_values, on_sizes):
+        line = function.__code__.co_firstlineno + 1
+        with pytest.raises(torch.onnx.OnnxExporterError, match=rf"test_exporter\.py:{line}"):
+            torch.onnx.export(function, (torch.ones(4),), dynamic_shapes=({0: "n"},))
+
+
+def test_one_precision_is_needed():
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="one precision"):
+        torch.onnx.export(lambda x: x.double().sum(), (torch.ones(4),))
 
 
 def test_no_state_of_jax_or_of_logging_is_changed():

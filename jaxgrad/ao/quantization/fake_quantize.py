@@ -100,11 +100,11 @@ class FakeQuantize(FakeQuantizeBase):
         return self.calculate_qparams()
 
     def forward(self, X):
-        if self.observer_enabled[0] == 1:
+        if self.observer_enabled.item() == 1:
             self.activation_post_process(X.detach())
             for name, value in zip(("scale", "zero_point"), self._parameters_to_use(), strict=True):
                 getattr(self, name).resize_(value.shape).copy_(value)
-        if self.fake_quant_enabled[0] != 1:
+        if self.fake_quant_enabled.item() != 1:
             return X
         limits = self.quant_min, self.quant_max
         if self.is_per_channel:
