@@ -6,6 +6,7 @@ import sys
 import traceback
 
 from . import ops
+from .accelerator import current_accelerator
 from .autograd.grad_mode import no_grad
 from .core import dtypes
 from .core.device import as_device, sparse_coo
@@ -183,6 +184,45 @@ def _set_obj_state(obj, state):
     for name, value in {**(attributes or {}), **(slots or {})}.items():
         setattr(obj, name, value)
     return obj
+
+
+def _take_tensors(tensors, size_limit: int):
+    """Groups of tensors of one type, of at most so many bytes where more than one tensor is in a
+    group; a generator.
+
+    >>> tensors = [jaxgrad.ones(2), jaxgrad.ones(3, dtype=jaxgrad.int64), jaxgrad.ones(1)]
+    >>> [len(group) for group in jaxgrad._utils._take_tensors(tensors, 12)]
+    [2, 1]
+    """
+    groups: dict[str, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        parts = [tensor._indices(), tensor._values()] if tensor.is_sparse else [tensor]
+        size = sum(part.numel() * part.element_size() for part in parts)
+        group, total = groups.get(tensor.type(), ([], 0))
+        if total and total + size > size_limit:
+            yield group
+            group, total = [], 0
+        groups[tensor.type()] = [*group, tensor], total + size
+    yield from (group for group, _ in groups.values() if group)
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator that is there, such as "cuda"; None for CPUs alone."""
+    accelerator = current_accelerator(check_available=True)
+    return None if accelerator is None else accelerator.type
+
+
+def _get_device_module(device_type: str):
+    """The module `torch.cuda` of the type of device "cuda", and so on. Raises RuntimeError for a
+    type without one.
+    """
+    module = getattr(sys.modules["jaxgrad"], device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return module
 
 
 __getattr__ = missing_in(__name__)

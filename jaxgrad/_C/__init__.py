@@ -53,6 +53,11 @@ def _is_torch_function_all_disabled() -> bool:
     return not (torch_function.classes_override.get() or torch_function.modes.get())
 
 
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode is entered."""
+    return bool(torch_function.modes.get())
+
+
 def _len_torch_function_stack() -> int:
     """The number of modes that are entered."""
     return len(torch_function.modes.get())

@@ -15,7 +15,7 @@ from .distribution import Distribution
 
 Pair = tuple[type[Distribution], type[Distribution]]
 
-_registry: dict[Pair, Callable] = {}
+_KL_REGISTRY: dict[Pair, Callable] = {}
 _formulas: dict[Pair, Callable | None] = {}  # of `_dispatch`, until a formula is registered
 
 
@@ -41,7 +41,7 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorated(function):
-        _registry[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         _formulas.clear()
         return function
 
@@ -74,7 +74,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def _dispatch(type_p, type_q):
     """The function for the nearest classes, None if there is none."""
     kinds = type_p, type_q
-    pairs = [pair for pair in _registry if all(map(issubclass, kinds, pair))]
+    pairs = [pair for pair in _KL_REGISTRY if all(map(issubclass, kinds, pair))]
     if not pairs:
         return None
     depths = {
@@ -82,14 +82,14 @@ def _dispatch(type_p, type_q):
     }
     by_p = min(pairs, key=lambda pair: depths[pair])
     by_q = min(pairs, key=lambda pair: depths[pair][::-1])
-    if _registry[by_p] is not _registry[by_q]:
+    if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
             f"register_kl({by_p[0].__name__}, {by_q[1].__name__})",
             RuntimeWarning,
             stacklevel=users_stacklevel(),
         )
-    return _registry[by_p]
+    return _KL_REGISTRY[by_p]
 
 
 __getattr__ = missing_in(__name__)

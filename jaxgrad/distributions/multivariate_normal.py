@@ -115,6 +115,8 @@ class OfMatrix(Distribution):
         return self._over_batch(ops.cholesky_inverse(self._unbroadcasted_scale_tril))
 
 
+_precision_to_scale_tril = precision_to_scale_tril  # by PyTorch's name: packages call it
+
 _FACTORS = {
     "scale_tril": lambda matrix: matrix,
     "covariance_matrix": cholesky,

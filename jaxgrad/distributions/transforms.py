@@ -11,6 +11,7 @@ from ._number_transforms import PowerTransform as PowerTransform
 from ._number_transforms import SigmoidTransform as SigmoidTransform
 from ._number_transforms import SoftplusTransform as SoftplusTransform
 from ._number_transforms import TanhTransform as TanhTransform
+from ._number_transforms import clipped_sigmoid
 from ._transform import CatTransform as CatTransform
 from ._transform import ComposeTransform as ComposeTransform
 from ._transform import IndependentTransform as IndependentTransform
@@ -33,5 +34,7 @@ __all__ = [
     *("TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform"),
     *("Transform", "identity_transform"),
 ]
+
+_clipped_sigmoid = clipped_sigmoid  # by PyTorch's name: packages call it
 
 __getattr__ = missing_in(__name__)

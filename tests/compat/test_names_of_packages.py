@@ -56,7 +56,7 @@ def test_out_that_is_none():
 
 def test_a_distribution_of_another_root(monkeypatch):
     kl = torch.distributions.kl
-    monkeypatch.setattr(kl, "_registry", {**kl._registry})
+    monkeypatch.setattr(kl, "_KL_REGISTRY", {**kl._KL_REGISTRY})
 
     class Root:
         pass
@@ -177,3 +177,34 @@ def test_iterators_of_batches_take_loaders_of_packages():
 
     batches = torch.utils.data.dataloader._SingleProcessDataLoaderIter(Loader())
     assert list(batches) == ["a", "b", "c"]
+
+
+def test_tensors_in_groups_by_type_and_size():
+    """PyTorch gives these groups."""
+    ones = torch.ones
+    tensors = [
+        *(ones(2), ones(3, dtype=torch.int64), ones(1), ones(5), ones(4, dtype=torch.int64)),
+        *(ones(0), ones(2, 2).to_sparse(), ones(1)),
+    ]
+    groups = [[tuple(t.shape) for t in group] for group in torch._utils._take_tensors(tensors, 12)]
+    assert groups == [[(2,), (1,)], [(3,)], [(5,)], [(0,), (1,)], [(4,)], [(2, 2)]]
+
+
+def test_names_of_formulas_of_distributions():
+    distributions = torch.distributions
+    precision = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+    factor = distributions.multivariate_normal._precision_to_scale_tril(precision)
+    torch.testing.assert_close(factor @ factor.mT @ precision, torch.eye(2))
+    assert torch.equal(factor, factor.tril())
+    clipped = distributions.transforms._clipped_sigmoid(torch.tensor([-200.0, 0.0, 200.0]))
+    assert clipped.tolist() == [1.1754943508222875e-38, 0.5, 0.9999998807907104]
+
+
+def test_modules_of_devices():
+    assert torch._utils._get_device_module("cuda") is torch.cuda
+    with pytest.raises(RuntimeError, match="does not have a corresponding module"):
+        torch._utils._get_device_module("foo")
+    assert torch._C._is_tracing() is False
+    with torch.overrides.TorchFunctionMode():
+        assert torch._C._is_torch_function_mode_enabled() is True
+    assert torch._C._is_torch_function_mode_enabled() is False

@@ -538,7 +538,7 @@ def test_ambiguous_divergences_warn(kind):
     class Right(D.Normal):
         pass
 
-    known = D.kl._registry.copy()
+    known = D.kl._KL_REGISTRY.copy()
     try:
         D.register_kl(Left, D.Normal)(lambda p, q: "left")
         D.register_kl(D.Normal, Right)(lambda p, q: "right")
@@ -547,8 +547,8 @@ def test_ambiguous_divergences_warn(kind):
         D.register_kl(Left, Right)(lambda p, q: kind)
         assert D.kl_divergence(Left(0.0, 1.0), Right(0.0, 1.0)) == kind
     finally:
-        D.kl._registry.clear()
-        D.kl._registry.update(known)
+        D.kl._KL_REGISTRY.clear()
+        D.kl._KL_REGISTRY.update(known)
         D.kl._formulas.clear()
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
         D.register_kl(3, D.Normal)

@@ -49,7 +49,7 @@ def test_divergence_of_a_pair(pair):
 
 
 def test_all_pairs_of_pytorch_are_registered():
-    ours = {f"{p.__name__} {q.__name__}" for p, q in kl._registry}
+    ours = {f"{p.__name__} {q.__name__}" for p, q in kl._KL_REGISTRY}
     made_of_others = {
         f"{name} {name}" for name in ("ExponentialFamily", "Independent", "TransformedDistribution")
     }
