@@ -268,6 +268,8 @@ def test_a_function_of_one_number_has_a_plot():
 def test_long_names_break_between_their_words():
     shown = hooks.on_post_page("<td><code>a_long.name_</code></td>", None, None)
     assert shown == "<td><code>a_<wbr>long.<wbr>name_</code></td>"
+    heading = '<h3 class="name" id="a.LongName_of"><span class="space">a.</span>LongName_of'
+    assert hooks.on_post_page(heading, None, None).endswith("</span>Long<wbr>Name_<wbr>of")
     block = "<pre><span></span><code>a_long.name\n</code></pre>"
     assert hooks.on_post_page(block, None, None) == block
 
