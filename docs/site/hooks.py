@@ -42,7 +42,10 @@ THREE, FOUR = (f"\n{'| --- ' * count}|" for count in (3, 4))
 ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
-HEADING = re.compile(r'(<h[34] class="name"[^>]*><span class="space">[^<]*</span>)([^<]*)')
+HEADING = re.compile(
+    r'(<h[34] class="name"[^>]*><span class="space">[^<]*</span>|<h2 id="[^"]*">)([\w.]+)'
+    r'(?=$|<a class="headerlink")'
+)
 OUTPUT = re.compile(r'<div class="language-output highlight">(.*?)</div>', re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S|^ *\[|\[\[", re.MULTILINE)
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
