@@ -5,6 +5,7 @@ import io
 import operator
 
 import pytest
+from helpers.exported_models import MODELS
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
@@ -304,3 +305,18 @@ def test_the_module_of_a_program_has_a_graph_too():
         torch.testing.assert_close(result["y"], model.linear(x) - 3 + 1)
         assert result["scale"] == 3
     torch.testing.assert_close(program(x, scale=3)["y"], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_of_models(name):
+    make, arguments = MODELS[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    program = export(model, arguments(2), platforms=("cpu",))
+    assert "stablehlo_program" not in program.graph_module.code
+    args = arguments(2)
+    expected = torch.utils._pytree.tree_leaves(model(*args))
+    results = fx.Interpreter(program.graph_module).run(*inputs(program, *args))
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted, check_stride=False)
