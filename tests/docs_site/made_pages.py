@@ -107,6 +107,7 @@ def test_other_names_lead_to_the_entry():
 
 def test_what_differs_from_pytorch_stands_at_the_name():
     assert any("(PyTorch: 0)" in row for row in differences()["ldexp"])
+    assert "expand" not in differences()  # `Multinomial.entropy` after `expand`
     assert "Differs from PyTorch" in body("torch").partition('id="torch.ldexp"')[2][:4000]
 
 
