@@ -26,7 +26,9 @@ def differences() -> dict[str, list[str]]:
 
 
 def _codes(text):
-    return [code for code in CODE.findall(text) if NAME.match(code)]
+    """What a row is about, and not after what it happens."""
+    codes = (code for code in CODE.finditer(text) if not text.endswith("after ", 0, code.start()))
+    return [code[1] for code in codes if NAME.match(code[1])]
 
 
 def _inline(text: str) -> str:

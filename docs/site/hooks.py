@@ -42,6 +42,10 @@ THREE, FOUR = (f"\n{'| --- ' * count}|" for count in (3, 4))
 ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
+HEADING = re.compile(
+    r'(<h[34] class="name"[^>]*><span class="space">[^<]*</span>|<h2 id="[^"]*">)([\w.]+)'
+    r'(?=$|<a class="headerlink")'
+)
 OUTPUT = re.compile(r'<div class="language-output highlight">(.*?)</div>', re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S|^ *\[|\[\[", re.MULTILINE)
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -126,7 +130,10 @@ def marked_if_words(block):
 
 
 def on_post_page(output, page, config):
-    """Long names may break after dots and underscores. The search has its index by then."""
+    """Long names may break after dots and underscores, and in headings before a capital. The search
+    has its index by then.
+    """
+    output = HEADING.sub(lambda name: name[1] + reference.parted(name[2], capitals=True), output)
     return NAME.sub(lambda code: code[1] + reference.parted(code[2]), output)
 
 

@@ -306,7 +306,8 @@ class Body:
         before, dot, name = path.rpartition(".")
         hidden = "" if is_found else " data-search-exclude"
         return (
-            f'<{tag} class="name" id="{path}"{hidden}><span class="space">{before}{dot}</span>{name}'
+            f'<{tag} class="name" id="{path}"{hidden}>'
+            f'<span class="space">{before}{dot}</span>{name}'
             f'<a class="headerlink" href="#{path}">#</a></{tag}>'
         )
 
@@ -604,9 +605,10 @@ def _module(space: str):
     return importlib.import_module("jaxgrad" + space.removeprefix("torch").removeprefix("jaxgrad"))
 
 
-def parted(name: str) -> str:
-    """A long name may break after its dots and underscores."""
-    return PART.sub(r"\1<wbr>", name)
+def parted(name: str, capitals: bool = False) -> str:
+    """A long name may break after its dots and underscores, and before its capitals."""
+    shown = PART.sub(r"\1<wbr>", name)
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", shown) if capitals else shown
 
 
 def _names(space: str, entries: list[Entry]) -> str:

@@ -47,7 +47,7 @@ PHRASES = {
     "deploy.html": "deploy deployment serve serving production inference FastAPI ONNX TensorFlow",
     "distributed.html": "multi-GPU data parallel DDP FSDP",
     "ecosystem.html": "packages transformers timm lightning",
-    "export.html": "export program StableHLO TorchScript",
+    "export.html": "export program StableHLO",
     "from_pytorch.html": "migrate port PyTorch GPU cuda",
     "performance.html": "slow speed memory recompile cache GPU",
     "random.html": "seed reproducible",

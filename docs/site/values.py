@@ -20,7 +20,7 @@ NUMBERS = {"pi": np.pi, "inf": np.inf}
 
 def is_value(function, expression: str) -> bool:
     """Whether the expression has the value of the operator, at random positive and negative numbers
-    and any numbers as its options.
+    and 0, with any numbers as its options.
     """
     try:
         arguments = _arguments(function)
@@ -43,7 +43,9 @@ def _arguments(function) -> dict[str, object]:
     for name, parameter in inspect.signature(function).parameters.items():
         kind = str(parameter.annotation)
         if "Tensor" in kind and parameter.default is parameter.empty:
-            arguments[name] = jaxgrad.tensor(draw.normal(size=COUNT) * 2)
+            numbers = draw.normal(size=COUNT) * 2
+            numbers[: 1 if arguments else 2] = 0  # all are 0 once, and the first one alone
+            arguments[name] = jaxgrad.tensor(numbers)
         elif kind in ("Number", "float"):
             arguments[name] = float(draw.uniform(0.3, 0.9))
     return arguments

@@ -84,6 +84,8 @@ class Pullback:
         self.leaves -= {id(captured.tensor) for captured, _ in ends}
         if not lasting or not ends:
             return
+        # a caller in grad mode differentiates the gradients; another one leaves out the whole pass
+        scope.is_differentiated = False
         cotangents = {n: wrap(scope.add_input(roots[n][2], self.cotangents[n])) for n in lasting}
         for captured, _ in ends:
             captured.snapshot.hooks.mute()  # the engine calls them on the gradient outside

@@ -129,8 +129,10 @@ class Executable:
     def backward(self, group, run, cotangents, residuals, reads):
         """The gradients of the captured tensors that a pass from a group of outputs reaches, by a
         backward program of the partition, which reads the residuals `reads`.
+
+        cotangents: those present, by the number of the output with a history.
         """
-        return run(*cotangents, *residuals)
+        return run(*cotangents.values(), *residuals)
 
     def weight(self) -> Weight:
         """One program, and the bytes of its kernel and of its derivatives."""

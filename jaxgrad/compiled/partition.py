@@ -301,7 +301,7 @@ class CompiledReverse(Reverse):
         inputs = (*(rest[:count] if self.saves else [None] * count), *compiled.trace.constants)
         outputs = dict(zip(self.numbers, rest[count:], strict=False))
         residuals = [(outputs if is_output else inputs)[number] for is_output, number in reads]
-        present = [cotangent for cotangent in cotangents if cotangent is not None]
+        present = {number: c for number, c in enumerate(cotangents) if c is not None}
         return tuple(compiled.backward(self.group, run, present, residuals, reads))
 
     def reached(self, present, results):

@@ -401,6 +401,65 @@ def _unfold(_shape, strides, dim, _size, step):
     return ((*_instead(strides, dim, strides[dim] * step), strides[dim]) if strides else (1,)), 0
 
 
+def _as_strided(shape, strides, _size, stride, offset=None):
+    """Strides of the elements in their order, as strides in memory, where there may be gaps."""
+    if is_contiguous(shape, strides):
+        return stride, offset or 0
+    runs = [(row, step) for row, step, _ in _placed_runs(shape, strides)]
+    *steps, start = [_exchanged(number, runs)[0] for number in (*stride, offset or 0)]
+    return tuple(steps), start
+
+
+def in_order(shape, strides, size, stride, offset):
+    """Strides and an offset in the memory of a tensor as those of its elements in their order; None
+    if they lead to other elements. Those of the tensor decrease.
+
+    >>> in_order((4, 2), (14, 7), (2, 3), (7, 14), 14)
+    ((1, 2), 2)
+    >>> in_order((4, 2), (14, 7), (2,), (1,), 0)
+    """
+    runs = _placed_runs(shape, strides)
+    pairs = [(step, row) for row, step, _ in runs]
+    # no element is at the distance of an extent of 1
+    distances = [0 if n == 1 else step for n, step in zip(size, stride, strict=True)]
+    parts = [_exchanged(distance, pairs) for distance in (*distances, offset)]
+    last = *[extent - 1 for extent in size], 1
+    # the index in a run is the sum of those of all dimensions: none may reach into the next run
+    ends = [
+        sum(n * counts[run] for n, (_, _, counts) in zip(last, parts, strict=True))
+        for run in range(len(runs))
+    ]
+    is_inside = all(end < count for end, (_, _, count) in zip(ends, runs, strict=True))
+    if not is_inside or any(rest for _, rest, _ in parts):
+        return None
+    *steps, start = [total for total, _, _ in parts]
+    return tuple(steps), start
+
+
+def _placed_runs(shape, strides):
+    """Runs of evenly spaced elements, the outermost first: the number of elements in an entry of
+    one, the distance of two entries in memory, and the number of entries.
+    """
+    runs, row = [], 1
+    for count, step in _runs(shape, strides):
+        runs.append((row, step, count))
+        row *= count
+    return runs[::-1]
+
+
+def _exchanged(number, units):
+    """A distance in units of another kind, what remains of it, and how many there are of each.
+
+    units: pairs of a unit and what replaces it, the largest first.
+    """
+    total, counts = 0, []
+    for unit, other in units:
+        count, number = divmod(number, unit) if unit else (0, number)
+        total += count * other
+        counts.append(count)
+    return total, number, counts
+
+
 def _doubled(strides):
     return tuple(2 * stride for stride in strides)
 
@@ -430,7 +489,7 @@ VIEWS = {
     "_rounded_view": lambda _, strides, _dtype: (strides, 0),
     "_select": lambda *known: _select(*known[:4]),
     "_slice": _every,
-    "as_strided": lambda _shape, _strides, _size, stride, offset=None: (stride, offset or 0),
+    "as_strided": _as_strided,
     "diagonal": _diagonal,
     "flatten": _flatten,
     "imag": lambda _, strides: (_doubled(strides), 1),

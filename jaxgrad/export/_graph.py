@@ -49,6 +49,9 @@ class LateGraph:
     def __init__(self, build: Callable[[], Graph]):
         self._build = build
 
+    def __deepcopy__(self, memo):
+        return self
+
     @functools.cached_property
     def graph(self) -> Graph:
         return self._build()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+
 import jax
 
 from ..autograd import grad_mode
 from ..core.symbolic_extents import exporting
 from ..frontend.generator import default_generator
 from ..frontend.jax_interop import wide_operator
+from ..fx.graph_module import HOOKS, GraphModule
 from ..nn.module import Module
 from ..tape.tensor import Tensor, wrap
+from ._graph import LateGraph
 from ._signature import Signature
 from ._state import Slot, holder_of
 from ._tracing import ARGUMENT, KEY, SIZE
+from ._unlifted import unlifted
 from .graph_signature import InputKind
 
 NO_DERIVATIVE = (
@@ -40,7 +46,7 @@ def caller_of(exported):
     return wide_operator(call)
 
 
-class ProgramModule(Module):
+class Runner(Module):
     """A module that runs an exported program; its parameters and buffers are those of the module
     that was exported, under the same names.
 
@@ -49,7 +55,7 @@ class ProgramModule(Module):
     """
 
     def __init__(self, call, signature: Signature, tensors: dict[Slot, Tensor]):
-        super().__init__()
+        Module.__init__(self)
         self._program, self._signature = call, signature
         for slot, tensor in tensors.items():
             for path in slot.paths:
@@ -82,6 +88,51 @@ class ProgramModule(Module):
     def extra_repr(self) -> str:
         """The arguments and their shapes."""
         return ", ".join(self._signature.tensor_names())
+
+
+class ProgramModule(Runner, GraphModule):
+    """A module that runs an exported program, with its graph.
+
+    After a change of `graph` and `recompile()`, it runs the graph in place of the program.
+    """
+
+    def __init__(self, call, signature: Signature, tensors: dict[Slot, Tensor], graph: LateGraph):
+        super().__init__(call, signature, tensors)
+        type(self).__name__ = "GraphModule"
+        self._lifted_graph, self.meta, self._runs_graph = graph, {}, False
+        for name in HOOKS:
+            object.__setattr__(self, name, [])
+
+    @functools.cached_property
+    def _graph(self):
+        known = self._lifted_graph.graph
+        for name, tensor in known.lifted.items():
+            self.register_buffer(name, tensor, persistent=False)
+        graph = unlifted(known, self._signature)
+        graph.owning_module = self
+        self._in_spec, self._out_spec = self._signature.in_spec, self._signature.results.spec
+        return graph
+
+    @property
+    def code(self) -> str:
+        """The code of the graph."""
+        return self._graph.python_code(root_module="self").src
+
+    def recompile(self):
+        """Write the code of the graph, and run it from now on; return it."""
+        self._runs_graph = True
+        return super().recompile()
+
+    def __deepcopy__(self, memo):
+        copied = ProgramModule.__new__(ProgramModule)
+        memo[id(self)] = copied
+        body = {name: value for name, value in self.__dict__.items() if name not in HOOKS}
+        copied.__dict__.update(copy.deepcopy(body, memo))
+        for name in HOOKS:
+            object.__setattr__(copied, name, [])
+        if self._runs_graph:
+            copied.recompile()
+        return copied
 
 
 def run_program(call, signature: Signature, state: dict[str, Tensor], inputs: list) -> tuple:

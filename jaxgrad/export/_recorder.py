@@ -100,6 +100,8 @@ class Recorder:
         """Add the results: `outputs` has their nodes, or values of what has none."""
         with self._guarded():
             self._end([self._argument(leaf) for leaf in leaves])
+        # tensors of the trace, which ends
+        self._known, self._nodes, self._versions, self._paths = [], {}, {}, {}
 
     def _end(self, nodes: list):
         self.outputs = nodes

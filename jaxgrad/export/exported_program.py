@@ -91,7 +91,7 @@ class ExportedProgram:
         it names, for another dtype, and for another value of an argument that is no tensor;
         ValueError for arguments of another structure. check_guards: not used.
         """
-        return ProgramModule(self._call, self._signature, self._tensors)
+        return ProgramModule(self._call, self._signature, self._tensors, self._graph)
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError(

@@ -119,10 +119,19 @@ def _shows(whole, size, stride, start) -> bool:
     return is_inside or _storage_of(whole).aval.shape.numel() == whole.numel()
 
 
-def can_stride(tensor: Tensor, size, stride, offset: int) -> bool:
-    """Whether `as_strided` gives a view with the history of a tensor."""
+def strided_view(tensor: Tensor, size, stride, offset: int) -> Tensor | None:
+    """A view by strides with the history of a tensor; None where neither it nor its base shows the
+    elements. There may be gaps between its elements, as in an example of a `vmap`.
+    """
     whole = _whole(tensor)
-    return _shows(whole, tuple(size), tuple(stride), offset - offset_of(whole))
+    start = offset - offset_of(whole)
+    if _shows(whole, tuple(size), tuple(stride), start):
+        return as_strided(tensor, size, stride, offset)
+    if start < 0 or layouts.overlaps(whole.shape, whole.stride()):
+        return None
+    ordered = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
+    place = layouts.in_order(ordered.shape, ordered.stride(), size, stride, start)
+    return None if place is None else ops.as_strided(ordered, size, *place)
 
 
 def _of_memory(tensor, size, stride, offset):

@@ -28,7 +28,7 @@ from ..capture.guards import SeparateMemory
 from ..capture.outputs import OutputSpec
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
-from ..capture.side_effects import UNCHANGED, TensorEffect
+from ..capture.side_effects import UNCHANGED, OutputTensor, TensorEffect
 from ..capture.tracing import Tracing
 from ..compiled.executable import Executable
 from ..compiled.partition import depending
@@ -54,8 +54,10 @@ from ..draws.seed_effects import RunningEffect, SeedEffect
 from ..frontend.batched_samples import samples_of_example
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import snapshot
+from ..storage.inplace_check import permit, share_elements
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
+from ..tape.node import Node, next_sequence_number
 from ..tape.record import apply
 from ..tape.tensor import (
     Tensor,
@@ -66,6 +68,7 @@ from ..tape.tensor import (
     hold,
     is_traced,
     is_tracked,
+    node_or_mark,
     set_abstract_value,
     wrap,
 )
@@ -117,6 +120,30 @@ DEPENDS = (
     "depends on the example has one value for each example"
 )
 LEFT_BEHIND = "vmap: {} leaves behind a tensor of one example: return it instead"
+
+
+class ExampleNode(Node):
+    """Stands for the history of an argument, behind one example: a function may write to it."""
+
+    __slots__ = ("aval", "extras", "sequence")
+
+    edges = ()
+    output_count = 1
+
+    def __init__(self, aval):
+        self.aval, self.extras, self.sequence = aval, None, next_sequence_number()
+
+    def name(self) -> str:
+        return "ExampleBackward0"
+
+    def outputs(self):
+        return (self.aval,)
+
+    def run(self, _graph_task, _gradients):
+        raise RuntimeError(
+            "vmap: a backward pass inside of the function continues into the history of its "
+            "argument: give autograd.grad the inputs to stop at"
+        )
 
 
 class ExampleScope(CaptureScope):
@@ -179,7 +206,8 @@ class ExampleScope(CaptureScope):
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
         aval = example_aval(abstract_value(tensor), dim)
-        example = shown_as(tensor, wrap(None, aval, is_tracked(tensor)))
+        node = ExampleNode(aval) if isinstance(node_or_mark(tensor), Node) else None
+        example = shown_as(tensor, wrap(None, aval, is_tracked(tensor), node))
         captured = CapturedTensor(example, source, len(self.captured))
         with self.outer_trace():
             captured.expect(tensor)
@@ -210,6 +238,11 @@ class ExampleScope(CaptureScope):
             return True
         outer = self.outer_tensor(target)
         return outer is not None and super().refuses_write(outer, values)
+
+    def whole_of(self, captured: CapturedTensor) -> Tensor:
+        """The captured tensor, or the argument that it is an example of."""
+        reference, *_ = self.batches.get(id(captured.tracer), (None,))
+        return captured.tensor if reference is None else reference()
 
     def outer_tensor(self, tensor: Tensor) -> Tensor | None:
         """The tensor in the trace around that a write would change; None for one from inside."""
@@ -274,8 +307,8 @@ class ExampleOutput(OutputSpec):
     """The outputs of one example. By `batch` they become those of all examples.
 
     `moved`: puts the mapped dimensions of results where `out_dims` says; `created_dims`,
-    `captured_dims`: by number where these dimensions are, None for a captured tensor that the
-    examples share.
+    `captured_dims`, `root_dims`: by number where these dimensions are, None for a captured tensor
+    that the examples share.
     """
 
     shares_memory = False
@@ -302,7 +335,18 @@ class ExampleOutput(OutputSpec):
         for value in self.created:
             # also of one that no example changes, such as `zeros_like(x)`: users write to it
             value.aval = batched_aval(value.aval, 0)
+        self.root_dims = [0] * len(self.roots)
         self.roots = [(edge, batched_aval(aval, 0), array) for edge, aval, array in self.roots]
+
+    def batch_written(self, value: OutputTensor, dim: int, aval: Aval):
+        """Let the value of a written argument have its mapped dimension where the argument has it.
+
+        aval: the abstract value of all examples.
+        """
+        value.aval = aval
+        if value.root is not None:
+            edge, _, array = self.roots[value.root]
+            self.root_dims[value.root], self.roots[value.root] = dim, (edge, aval, array)
 
     @cached_property
     def is_in_place(self) -> bool:
@@ -473,19 +517,19 @@ class BatchedProgram(Executable):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
     def backward(self, group, run, cotangents, residuals, reads):
-        axes = [0] * len(cotangents)
+        axes = [self.output.root_dims[number] for number in cotangents]
         for is_output, number in reads:
             axes.append(self.output_axes[number] if is_output else self.axes[number])
         run = jax.vmap(run, in_axes=tuple(axes), axis_size=self.examples.size)
         dims = [self.examples.dim_of(self.trace.captured[number]) for number in group.reached]
-        return joined(run(*cotangents, *residuals), dims)
+        return joined(run(*cotangents.values(), *residuals), dims)
 
     def replayed(self, inputs, passes=()):
         count, present_cotangents, axes = len(inputs), [], []
         # the mapped dimensions of what a pass differentiates, and of its cotangents
-        dims, dims_of_cotangents = list(self.axes[:count]), itertools.repeat(0)
+        dims, dims_of_cotangents = list(self.axes[:count]), self.output.root_dims
         for cotangents, wanted in passes:
-            pairs = zip(cotangents, dims_of_cotangents, strict=False)
+            pairs = zip(cotangents, dims_of_cotangents, strict=True)
             present = [pair for pair in pairs if pair[0] is not None]
             present_cotangents += [cotangent for cotangent, _ in present]
             axes += [dim for _, dim in present]
@@ -500,10 +544,11 @@ class BatchedProgram(Executable):
             ]
             return replay(self.trace, arrays[:count], traced)
 
-        axes = (*self.axes[:count], *axes)
-        results = jax.vmap(replay_example, in_axes=axes, axis_size=self.examples.size)(
-            *inputs, *present_cotangents
-        )
+        axes, size = (*self.axes[:count], *axes), self.examples.size
+        # the gradients of shared tensors are summed by `joined`
+        out_axes = 0 if passes else tuple(self.output.root_dims)
+        run = jax.vmap(replay_example, in_axes=axes, out_axes=out_axes, axis_size=size)
+        results = run(*inputs, *present_cotangents)
         return tuple(joined(results, dims_of_cotangents)) if passes else results
 
     def inputs_of(self, leaves, tensors):
@@ -518,7 +563,16 @@ class BatchedProgram(Executable):
     def change(self, leaves, tensors):
         if any(map(has_tangent, tensors)):
             return self.run_with_tangents(leaves, tensors)
+        self.permit_writes(tensors)
         return super().change(leaves, tensors)
+
+    def permit_writes(self, tensors):
+        """Raise RuntimeError if an argument that the function writes to may not be written to: the
+        examples do not show what it is a view of.
+        """
+        for effect in self.output.effects:
+            if isinstance(effect, TensorEffect) and effect.value is not None:
+                permit(self.name, tensors[effect.number], effect.value.root is not None)
 
     def run_with_tangents(self, leaves, tensors):
         """Run on tensors with tangents: JAX differentiates the whole call."""
@@ -546,6 +600,7 @@ class BatchedProgram(Executable):
         """Run as part of the open trace."""
         if any(map(has_tangent, tensors)):
             return self.run_with_tangents(leaves, tensors)
+        self.permit_writes(tensors)
         inputs = [tensor._array for tensor in tensors]
         inputs += [source.array(leaves) for source in self.trace.other_inputs]
         with types_of_trace():
@@ -559,6 +614,20 @@ class BatchedProgram(Executable):
             set_abstract_value(tensor, traced_aval(abstract_value(tensor), held(tensor)))
         self.output.apply(run)
         return self.output.result_of(run)
+
+
+class ApartInMemory(SeparateMemory):
+    """The arguments that are written to show no element that another captured tensor shows, and
+    those in `alone` share their memory with no tensor at all.
+    """
+
+    def check(self, leaves, tensors):
+        return self.is_separate(tensors)
+
+    def is_separate(self, tensors):
+        pairs = itertools.product(self.written, range(len(tensors)))
+        is_apart = all(a == b or not share_elements(tensors[a], tensors[b]) for a, b in pairs)
+        return is_apart and not any(is_shared(tensors[number]) for number in self.alone)
 
 
 class BatchedTracing(Tracing):
@@ -589,14 +658,19 @@ class BatchedTracing(Tracing):
 
     def traced_leaves(self, leaves):
         scope, inputs, positions = self.scope, [], self.arguments.positions
+        examples = {}
         if scope.randomness == "different":
             number = ExampleNumber(self.examples.size)
             scope.example = scope.add_input(jax.ShapeDtypeStruct((), jnp.int32), number)
-        for position, (leaf, dim) in enumerate(zip(leaves, self.examples.dims, strict=True)):
-            source = self.source_of(position)
+        for position, (whole, dim) in enumerate(zip(leaves, self.examples.dims, strict=True)):
+            source, leaf = self.source_of(position), whole
             if isinstance(leaf, Tensor) and dim is not None:
-                leaf = scope.capture_slice(leaf, source, dim)
-                positions[len(scope.captured) - 1] = [position]
+                # one example of a tensor that is given twice: a write to it shows in both
+                leaf = examples.get((id(whole), dim))
+                leaf = scope.capture_slice(whole, source, dim) if leaf is None else leaf
+                number = scope.captured[id(leaf)].number
+                examples[id(whole), dim] = leaf
+                positions.setdefault(number, []).append(position)
             elif isinstance(leaf, Tensor):
                 number = scope.capture(leaf, source).number
                 positions.setdefault(number, []).append(position)
@@ -626,7 +700,23 @@ class BatchedTracing(Tracing):
         output.batch(self.examples, self.jitted.moved, self.jitted.is_in_front)
         for effect in output.effects:
             self.batch_effect(captured[effect.number], effect, output)
+        self.refuse_overlaps(captured, output)
         return output
+
+    def refuse_overlaps(self, captured, output):
+        """Raise RuntimeError if the function writes to an argument whose memory it also reads by
+        another tensor, which would show the old values.
+        """
+        written = [effect.number for effect in output.effects if effect.value is not None]
+        if not written:
+            return
+        moved = [] if output.separate is None else output.separate.alone
+        output.separate = ApartInMemory(written, moved)
+        if not output.separate.is_separate([self.scope.whole_of(one) for one in captured]):
+            raise RuntimeError(
+                f"vmap: {self.name} writes to an argument that shares its memory with another "
+                "tensor that it reads: give it a clone() of one"
+            )
 
     def attribute_effects(self):
         # the enclosing program has these side effects itself
@@ -654,12 +744,15 @@ class BatchedTracing(Tracing):
         effect.grad = UNCHANGED  # the .grad of one example is not that of the argument
         effect.tracked = captured.tracked
         if effect.value is not None:
-            effect.value.aval = self.examples.batched_aval(effect.value.aval, dim)
+            effect.tracked |= effect.value.root is not None
             self.examples.written_axes[effect.value.output] = dim
             reference, dim, shown, steps = self.scope.batches[id(captured.tracer)]
-            if not captured.is_elsewhere_than(shown):
-                effect.value.aval = with_strides(effect.value.aval, steps)
-            else:
+            is_elsewhere = captured.is_elsewhere_than(shown)
+            aval = self.examples.batched_aval(effect.value.aval, dim)
+            output.batch_written(
+                effect.value, dim, aval if is_elsewhere else with_strides(aval, steps)
+            )
+            if is_elsewhere:
                 self.move(reference(), dim, captured, effect, output)
 
     def is_shared_write(self, effect: TensorEffect, output: OutputSpec) -> bool:

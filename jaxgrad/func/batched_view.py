@@ -12,8 +12,8 @@ from .. import ops
 from ..core.aval import strides_of
 from ..core.copy_slices import in_order
 from ..core.view_ops import is_strided
-from ..frontend.memory_methods import as_strided, can_stride
 from ..frontend.memory_methods import offset_of as offset_in_memory
+from ..frontend.memory_methods import strided_view
 from ..storage.alias import offset_of, root_of
 from ..tape.tensor import Tensor, alias_of
 
@@ -63,9 +63,9 @@ class BatchedView(NamedTuple):
             shape = argument.shape[self.dim], *shape
             strides, dim = (argument.stride(self.dim), *strides), 0
         offset = offset_in_memory(argument) + self.offset
-        if not can_stride(argument, shape, strides, offset):
+        view = strided_view(argument, shape, strides, offset)
+        if view is None:
             return computed
-        view = as_strided(argument, shape, strides, offset)
         for name in self.names:
             view = getattr(ops, name)(view)
         return Batched(view, dim, computed.size)

@@ -49,6 +49,11 @@ per_tensor_symmetric = qscheme("per_tensor_symmetric")
 per_channel_symmetric = qscheme("per_channel_symmetric")
 per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
 
+SCHEMES = (
+    *(per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric),
+    per_channel_affine_float_qparams,
+)
+
 
 def _moving(name):
     """A method that gives the elements other places."""

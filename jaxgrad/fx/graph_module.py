@@ -133,7 +133,7 @@ def _deserialize_graph_module(forward: Callable, body: dict, graph_module_cls=No
 
 # ---- the class
 
-_HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
+HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
 
 class GraphModule(Module):
@@ -186,7 +186,7 @@ class GraphModule(Module):
         self._tracer_cls = None if is_local else tracer_cls
         self._tracer_extras = graph._tracer_extras
         self.meta: dict[str, Any] = dict(getattr(root, "meta", None) or {})
-        for name in _HOOKS:
+        for name in HOOKS:
             object.__setattr__(self, name, [])
 
     @property
@@ -296,7 +296,7 @@ class GraphModule(Module):
 
     def __str__(self) -> str:
         hint = "# To see more debug info, please use `graph_module.print_readable()`"
-        return "\n".join([super().__str__(), self._code, hint])
+        return "\n".join([super().__str__(), self.code, hint])
 
     def print_readable(
         self,
@@ -343,9 +343,9 @@ class GraphModule(Module):
         kind = type(self)
         copied = kind.__new__(kind)
         memo[id(self)] = copied
-        body = {name: value for name, value in self.__dict__.items() if name not in _HOOKS}
+        body = {name: value for name, value in self.__dict__.items() if name not in HOOKS}
         copied.__dict__.update(copy.deepcopy(body, memo))
-        for name in _HOOKS:
+        for name in HOOKS:
             object.__setattr__(copied, name, [])
         type(copied).__name__ = "GraphModule"
         copied.graph = copied.__dict__["_graph"]
@@ -354,7 +354,7 @@ class GraphModule(Module):
         return copied
 
     def __reduce__(self):
-        left_out = ("_graph", *_HOOKS)
+        left_out = ("_graph", *HOOKS)
         body = {name: value for name, value in self.__dict__.items() if name not in left_out}
         globals = self.graph.python_code(root_module="self").globals
         return reduce_graph_module, (body, _import_block(globals))

@@ -130,13 +130,22 @@ class Buffer(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True):
         requires_grad = data is not None and data.requires_grad
-        return from_data(data, Buffer if persistent else TransientBuffer, requires_grad)
+        buffer = from_data(data, Buffer, requires_grad)
+        # PyTorch's attributes, which files keep
+        buffer.persistent, buffer._is_buffer = persistent, True
+        mark_buffer(buffer)
+        return buffer
 
 
 class TransientBuffer(Buffer):
     """A buffer that is not part of `state_dict()`."""
 
     __slots__ = ()
+
+
+def mark_buffer(tensor: Tensor):
+    """Mark a tensor that has the attributes of a buffer as one."""
+    _set_kind(tensor, Buffer if getattr(tensor, "persistent", True) else TransientBuffer)
 
 
 class _Uninitialized:

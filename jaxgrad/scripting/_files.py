@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from ..export._files import read_program, write_program
-from ..export._program_module import ProgramModule
+from ..export._program_module import Runner
 from ..nn.module import Module
 from ._classes import RecursiveScriptModule
 
 
-class LoadedModule(ProgramModule, RecursiveScriptModule):
+class LoadedModule(Runner, RecursiveScriptModule):
     """A module that runs the program of a file."""
 
     def __init__(self, program, description):

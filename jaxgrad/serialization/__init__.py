@@ -36,7 +36,7 @@ from ._packages import _package_registry as _package_registry
 from ._packages import default_restore_location as default_restore_location
 from ._packages import location_tag as location_tag
 from ._packages import register_package as register_package
-from ._refused import EmptyFile, MissingFolder, RefusedFile, shown
+from ._refused import EndedFile, MissingFolder, RefusedFile, shown
 from ._replace import replacing
 from ._safe_classes import add_safe_globals as add_safe_globals
 from ._safe_classes import clear_safe_globals as clear_safe_globals
@@ -344,7 +344,7 @@ def _all_of(file):
 
 def _unknown(source, begin) -> RefusedFile:
     if not begin:
-        return EmptyFile(f"{source.name}: the file is empty")
+        return EndedFile(f"{source.name}: the file is empty")
     return source.refuse(
         f"it is no file of torch.save and no safetensors file: it begins with {shown(begin[:16])}"
     )

@@ -26,7 +26,7 @@ from ..core.pytorch_tensors import is_of_pytorch
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
-from ..functions.quantization import QuantizedTensor, per_tensor_affine
+from ..functions.quantization import QuantizedTensor, per_tensor_affine, qscheme
 from ..late import LateModule
 from ..names.not_provided import path_in_pytorch
 from ..nn.parameter import Buffer, Parameter, is_lazy
@@ -36,7 +36,7 @@ from . import _options, _packages
 from ._archive import ArchiveWriter
 from ._memory import Candidate, Place
 from ._refused import refusal
-from ._safe_classes import NUMPY_TYPE
+from ._safe_classes import INTERNAL, NUMPY_TYPE
 from ._saved_memory import (
     DIFFERENT_DTYPES,
     HeldBytes,
@@ -420,12 +420,14 @@ class Encoder:
             self._lazy(value, path)
         elif isinstance(value, Parameter):
             self._parameter(value, path)
+        elif type(value) is HalfComplex and value.is_meta:
+            self._plain(value, path)
         elif type(value) is HalfComplex:
-            self._half_complex(value)
+            self._call_for(value, path, "torch._utils _rebuild_tensor_v3", self._half_complex)
         elif isinstance(value, QuantizedTensor):
-            self._quantized(value)
+            self._call_for(value, path, "torch._utils _rebuild_qtensor", self._quantized)
         elif is_of_jaxgrad and value.is_nested and value.layout is devices.strided:
-            self._nested(value)
+            self._call_for(value, path, "torch._utils _rebuild_nested_tensor", self._nested)
         elif is_of_jaxgrad and value.is_nested:
             self._jagged(value, path)
         elif is_of_jaxgrad and isinstance(value, masked.MaskedTensor):
@@ -461,9 +463,9 @@ class Encoder:
     def _plain(self, value, path):
         """A tensor of the class `Tensor`, or of a user's, with what users have set on it."""
         warn_of_hooks(value)
-        if value.is_meta:
-            shape = tuple(value.shape), value.stride(), value.requires_grad
-            self._call("torch._utils _rebuild_meta_tensor_no_storage", value.dtype, *shape)
+        if value.is_meta and type(value) in (Tensor, HalfComplex):
+            name = "torch._utils _rebuild_meta_tensor_no_storage"
+            self._call_for(value, path, name, self._meta)
             return
         state = python_state(value)
         if type(value) is Tensor and state is None:
@@ -477,14 +479,34 @@ class Encoder:
         self.value(state or {}, path)
         self.code += b"tR"
 
+    def _meta(self, value):
+        shape = tuple(value.shape), value.stride(), value.requires_grad
+        self._tuple((value.dtype, *shape), ())
+
+    def _call_for(self, value, path, function, write):
+        """The call of a function that makes a tensor, whose arguments `write` writes, with what
+        users have set on the tensor.
+        """
+        state = _attributes(value)
+        if not state:
+            self._global(function)
+            write(value)
+            self.code += b"R"
+            return
+        self._global("torch._tensor _rebuild_from_type_v2")
+        self.code += b"("
+        self._global(function)
+        self._global("torch Tensor")
+        write(value)
+        self.value(state, path)
+        self.code += b"tR"
+
     def _half_complex(self, value):
         """A tensor of complex32, contiguous: pairs of float16."""
         pairs = np.asarray(concrete(ops.view_as_real(value.detach()), "save"), np.float16)
         shape = tuple(value.shape)
         place = Place(complex32, 0, shape, layouts.contiguous(shape))
-        self._global("torch._utils _rebuild_tensor_v3")
         self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(pairs)), place)
-        self.code += b"R"
 
     def _quantized(self, value):
         """A quantized tensor: its integers, with the scale and the zero point."""
@@ -495,7 +517,6 @@ class Encoder:
         integers, per_channel = value.int_repr(), value.qscheme() is not per_tensor_affine
         self.kept.append(integers)
         memory, place = memory_of(integers)
-        self._global("torch._utils _rebuild_qtensor")
         self.code += b"("
         self._storage(memory, place.dtype, False, f"{value.dtype.scalar_type}Storage")
         for part in (place.offset, place.size, place.stride):
@@ -513,16 +534,15 @@ class Encoder:
         self.code += b"t"
         self.value(False, ())
         self._call("collections OrderedDict")
-        self.code += b"tR"
+        self.code += b"t"
 
     def _nested(self, value):
         """A strided nested tensor: its memory, and where in it the components lie."""
         memory = value.values().detach().requires_grad_(value.requires_grad)
-        self._global("torch._utils _rebuild_nested_tensor")
         self.code += b"("
         for part in (memory, *value.tables()):
             self._dense(part)
-        self.code += b"tR"
+        self.code += b"t"
 
     def _jagged(self, value, path):
         """A jagged nested tensor: its values, and where in them the components lie."""
@@ -534,7 +554,7 @@ class Encoder:
         self._global("torch.nested._internal.nested_tensor _rebuild_njt")
         self._global("torch.nested._internal.nested_tensor NestedTensor")
         self._tuple((parts,), path)
-        self.value({}, path)
+        self.value(_attributes(value), path)
         self.code += b"tR"
 
     def _masked(self, value, path):
@@ -610,22 +630,30 @@ class Encoder:
         self.code += b"t"
 
     def write_sparse(self, value, path):
+        self._call_for(value, path, "torch._utils _rebuild_sparse_tensor", self._sparse)
+        self._keep(value)
+
+    def _sparse(self, value):
         part = value.detach()
-        self._global("torch._utils _rebuild_sparse_tensor")
         self.code += b"("
-        self.write_layout(value.layout, path)
+        self.write_layout(value.layout, ())
         self.code += b"("
         if is_compressed(value):
             for tensor in (part._coalesced.indices, part._indices_held, part.values()):
                 self._dense(tensor)
-            self.write_size(value.shape, path)
+            self.write_size(value.shape, ())
         else:
             self._dense(part._indices())
             self._dense(part._values())
-            self.write_size(value.shape, path)
-            self.value(part.is_coalesced(), path)
-        self.code += b"ttR"
-        self._keep(value)
+            self.write_size(value.shape, ())
+            self.value(part.is_coalesced(), ())
+        self.code += b"tt"
+
+
+def _attributes(tensor) -> dict:
+    """What users have set on a tensor of one of jaxgrad's classes."""
+    hidden = frozenset() if type(tensor) is Tensor else INTERNAL
+    return {name: value for name, value in vars(tensor).items() if name not in hidden}
 
 
 NAMED = (type, types.FunctionType)
@@ -656,7 +684,7 @@ KINDS = (
     (np.generic, Encoder.write_scalar),
     (Size, Encoder.write_size),
     (np.ndarray, Encoder.write_array),
-    (dtypes.dtype, Encoder.write_dtype),
+    ((dtypes.dtype, qscheme), Encoder.write_dtype),
     (devices.device, Encoder.write_device),
     (devices.layout, Encoder.write_layout),
     (NAMED, Encoder.write_name),

@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict, defaultdict
 from ..core import device, dtypes
 from ..core.aval import Size
 from ..tape.tensor import Tensor
-from ._refused import RefusedFile, UndecodedText, shown
+from ._refused import EndedFile, RefusedFile, UndecodedText, shown
 from ._source import Source
 
 NEWEST_PROTOCOL = 5
@@ -176,10 +176,11 @@ class Machine:
             raise self.refuse("it ends with another number of objects than one")
         return self.stack.pop()
 
-    def refuse(self, why: str) -> RefusedFile:
+    def refuse(self, why: str, kind: type = RefusedFile) -> RefusedFile:
         return self.source.refuse(
             f"Weights only load failed: at byte {self.at} of {self.file_name}: {why}. Nothing of "
-            "the file was executed"
+            "the file was executed",
+            kind,
         )
 
     def _unknown(self, number):
@@ -218,7 +219,7 @@ class Machine:
     def _extend(self, least):
         begin = self.first + len(self.code)
         if begin + least > self.last:
-            raise self.refuse("it ends in the middle of an instruction")
+            raise self.refuse("it ends in the middle of an instruction", EndedFile)
         count = min(max(least, CHUNK), self.last - begin)
         self.code += self.source.read(begin, count, self.file_name)
 

@@ -176,7 +176,8 @@ class FileStorage(TypedStorage):
         if len(size) != len(stride) or min(stride, default=0) < 0:
             raise machine.refuse(f"a tensor of size {shown(size)} has the strides {shown(stride)}")
         needed = offset + layouts.reach(size, stride)
-        if offset < 0 or needed > available:
+        # PyTorch lets a tensor without elements begin anywhere
+        if offset < 0 or (needed > available and 0 not in size):
             raise machine.refuse(
                 f"a tensor of size {shown(size)} with strides {shown(stride)} and "
                 f"offset {offset} is out of bounds for a storage of {available} elements"
@@ -234,7 +235,8 @@ class FileStorage(TypedStorage):
         """The elements at a place."""
         # once more, since NumPy's strides reach any memory
         is_right = self.flat.dtype == place.dtype.numpy
-        if not is_right or place.offset + layouts.reach(place.size, place.stride) > self.flat.size:
+        needed = place.offset + layouts.reach(place.size, place.stride)
+        if not is_right or (needed > self.flat.size and 0 not in place.size):
             raise self.loading.source.refuse("a tensor is out of bounds of its storage")
         flat = self.flat[place.offset :]
         if place.is_contiguous:
@@ -264,7 +266,8 @@ class FileStorage(TypedStorage):
         holds by itself becomes an ordinary one.
         """
         users = [(ref(), place) for ref, place in self.users if ref() is not None]
-        if len(users) > 1 or self.named > self.used or self._is_shown_in_part(users):
+        is_shared = len(users) > 1 or self.named > self.used
+        if is_shared or self._is_shown_in_part(users) or any(place.is_conj for _, place in users):
             owner = self._owner()
             for tensor, place in users:
                 if tensor is not owner and not place.is_neg:

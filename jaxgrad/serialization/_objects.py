@@ -20,16 +20,22 @@ from ..core.named_dtypes import complex32
 from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
-from ..functions import quantization
+from ..functions import creation, quantization
 from ..late import LateModule
-from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, mark
+from ..nn.parameter import (
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+    mark,
+    mark_buffer,
+)
 from ..sparse._compressed_construction import sparse_compressed_tensor
 from ..sparse._construction import sparse_coo_tensor
 from ..tape.tensor import Tensor, abstract_value, held, hold, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
 from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
-from ._safe_classes import NUMPY_TYPE, safe_classes
+from ._safe_classes import INTERNAL, NUMPY_TYPE, safe_classes
 
 strided_nested = LateModule("jaxgrad.nested._strided")
 jagged = LateModule("jaxgrad.nested._construction")
@@ -321,8 +327,10 @@ def _meta_tensor(machine, dtype, size, stride, requires_grad):
     _need(machine, dtype, dtypes.dtype, "a dtype")
     place = device(machine, "meta")
     size = _ints(machine, size, "a size")
-    _ints(machine, stride, "strides")
-    tensor = factories.empty(size, dtype=dtype, device=place)
+    stride = _ints(machine, stride, "strides")
+    if len(size) != len(stride) or min((*size, *stride), default=0) < 0:
+        raise machine.refuse(f"a tensor of size {shown(size)} has the strides {shown(stride)}")
+    tensor = creation.empty_strided(size, stride, dtype=dtype, device=place)
     return requiring(machine, tensor, requires_grad)
 
 
@@ -418,6 +426,13 @@ class JaggedTensorName:
     """What stands for the class of jagged nested tensors."""
 
 
+# the attributes that jagged nested tensors of PyTorch have
+JAGGED = {
+    *("_values", "_offsets", "_lengths", "_size", "_strides", "_ragged_idx", "_metadata_cache"),
+    "_dynamo_propagated_dynamic_indices",
+}
+
+
 class DimensionRange(tuple):
     """What PyTorch's compiler notes of the extents of a jagged nested tensor, in a set: not used
     here.
@@ -484,16 +499,26 @@ def _parameter_with_state(machine, data, requires_grad, backward_hooks, state):
     return parameter
 
 
-def _of_type(machine, function, kind, arguments, state):
-    """A tensor of a class that the user allows, or one that has attributes in Python."""
+def of_named_class(machine, function, kind, arguments, state):
+    """A jagged or a masked tensor."""
     if function is _wrapper and kind is MaskedTensorName:
         return _masked_tensor(machine, arguments, state)
     if function is _jagged_tensor and kind is JaggedTensorName:
-        return machine.called(function, arguments)
+        tensor, parts = machine.called(function, arguments), _need(machine, state, dict, "a state")
+        users = {name: part for name, part in parts.items() if name not in JAGGED}
+        _set_on_tensor(machine, tensor, users)
+        return tensor
+    raise machine.refuse(f"a tensor is of the class {named(kind)}")
+
+
+def _of_type(machine, function, kind, arguments, state):
+    """A tensor of a class that the user allows, or one that has attributes in Python."""
+    if kind is JaggedTensorName or kind is MaskedTensorName:
+        return of_named_class(machine, function, kind, arguments, state)
     is_own = kind is Tensor or kind is Parameter
     if not is_own and not (machine.objects.is_allowed(kind) and issubclass(kind, Tensor)):
         raise machine.refuse(f"a tensor is of the class {named(kind)}")
-    if not any(function is builder for builder in TENSORS):
+    if not any(function is builder for builder in (*TENSORS, _quantized_tensor, _nested_tensor)):
         raise machine.refuse(f"a tensor is made by {named(function)}")
     return of_class(machine, machine.called(function, arguments), kind, state)
 
@@ -515,8 +540,12 @@ def _set_on_tensor(machine, tensor, state):
         for name, value in ({} if part is None else _need(machine, part, dict, "a state")).items():
             if not machine.is_trusting and (type(name) is not str or name in HIDDEN):
                 raise machine.refuse(f"a tensor has the attribute {shown(name)}")
+            if name in INTERNAL and name in vars(tensor):
+                raise machine.refuse(f"a tensor has the attribute {shown(name)} of its class")
             machine.spend(ITEM)
             setattr(tensor, name, value)
+    if vars(tensor).get("_is_buffer") is True:
+        mark_buffer(tensor)
 
 
 def _lazy_parameter(machine, requires_grad=True, where=None, dtype=None):
@@ -635,8 +664,7 @@ NAMES = {
     "torch.QUInt8Storage": storages.TYPES["ByteStorage"],
     "torch.QInt8Storage": storages.TYPES["CharStorage"],
     "torch.QInt32Storage": storages.TYPES["IntStorage"],
-    "torch.per_tensor_affine": quantization.per_tensor_affine,
-    "torch.per_channel_affine": quantization.per_channel_affine,
+    **{f"torch.{scheme.name}": scheme for scheme in quantization.SCHEMES},
     "torch.masked.maskedtensor.core.MaskedTensor": MaskedTensorName,
     "torch.nested._internal.nested_tensor.NestedTensor": JaggedTensorName,
     "torch._dynamo.decorators._DimRange": DimensionRange,

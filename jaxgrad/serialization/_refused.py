@@ -25,8 +25,8 @@ class UndecodedText(UnicodeDecodeError, RefusedFile):
         return self.reason
 
 
-class EmptyFile(RefusedFile, EOFError):
-    """A file without bytes."""
+class EndedFile(RefusedFile, EOFError):
+    """A file ends before what it holds does, or has no bytes."""
 
 
 class MissingFolder(RuntimeError, FileNotFoundError):

@@ -6,6 +6,9 @@ import re
 
 from ..names.not_provided import path_in_pytorch
 
+# the attributes in which the classes of quantized and nested tensors keep what they are
+INTERNAL = frozenset(("_dtype", "_scale", "_zero_point", "_axis", "_length", "_ragged", "_places"))
+
 # the codes of NumPy's types that files name
 NUMPY_TYPE = re.compile(r"[|<=]?(b1|[iu][1248]|f[248]|c(8|16))")
 

@@ -52,9 +52,9 @@ class Source:
         file.seek(0, os.SEEK_END)
         self.size = file.tell() - self.start
 
-    def refuse(self, why: str) -> RefusedFile:
+    def refuse(self, why: str, kind: type = RefusedFile) -> RefusedFile:
         """The error that says why the file is not read."""
-        return RefusedFile(f"{self.name}: {printable(why[:LONGEST_MESSAGE])}")
+        return kind(f"{self.name}: {printable(why[:LONGEST_MESSAGE])}")
 
     def check(self, offset: int, count: int, what: str):
         """Raise RefusedFile if the file ends before these bytes."""

@@ -12,7 +12,15 @@ import pickle
 from ..frontend.storages import StorageType, TypedStorage, UntypedStorage
 from ..names.not_provided import is_placeholder, own_name
 from ._instructions import Machine
-from ._objects import BUILDERS, NAMES, _torch_dtype, of_class
+from ._objects import (
+    BUILDERS,
+    NAMES,
+    JaggedTensorName,
+    MaskedTensorName,
+    _torch_dtype,
+    of_class,
+    of_named_class,
+)
 
 UNTYPED = UntypedStorage, TypedStorage
 
@@ -63,7 +71,9 @@ class Reading:
 
 
 def _of_type(machine, function, kind, arguments, state):
-    """A tensor of a class of the user, with its attributes."""
+    """A tensor of a class of the user, with its attributes, or of one that PyTorch has."""
+    if kind is JaggedTensorName or kind is MaskedTensorName:
+        return of_named_class(machine, getattr(function, "func", function), kind, arguments, state)
     return of_class(machine, function(*arguments), kind, state)
 
 

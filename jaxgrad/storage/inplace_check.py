@@ -8,11 +8,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..core import dtypes, executor, promotion, view_ops
 from ..core.aval import META, Aval, make_aval, strides_of, with_shape
 from ..core.primitive import ARRAY
 from ..core.pytorch_tensors import type_name
-from ..core.strides import is_dense
+from ..core.strides import is_dense, reach
 from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
@@ -217,6 +219,33 @@ def _meet_partly(first: Tensor, second: Tensor) -> bool:
     if ends[0] == ends[1]:
         return strides[0] != strides[1]
     return ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]
+
+
+def share_elements(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors show an element of one memory; True where that takes long to find out."""
+    aliases = first._alias, second._alias
+    if None in aliases or aliases[0].storage is not aliases[1].storage:
+        return first is second
+    places = [offset_of(one.place) if _has_layout(one.place) else None for one in aliases]
+    if None in places:
+        return True
+    layouts = [
+        (tuple(shown.shape), shown.dtype.itemsize, strides_of(shown))
+        for shown in (first._aval, second._aval)
+    ]
+    ends = [
+        start + reach(shape, steps) * size
+        for start, (shape, size, steps) in zip(places, layouts, strict=True)
+    ]
+    memory = np.empty(max(ends), np.uint8)  # which nothing touches
+    arrays = [
+        np.ndarray(shape, f"V{size}", memory, start, [step * size for step in steps])
+        for start, (shape, size, steps) in zip(places, layouts, strict=True)
+    ]
+    try:
+        return np.shares_memory(*arrays, max_work=10_000)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _has_layout(step) -> bool:

@@ -18,10 +18,15 @@ def tuples(value):
 LAYOUTS = tuples(RECORDED["layouts"])
 
 
+def offsets_of(shape, strides):
+    """The offsets of all places, by enumeration."""
+    places = itertools.product(*map(range, shape))
+    return [sum(map(int.__mul__, place, strides)) for place in places]
+
+
 def share(shape, strides):
     """Whether two places are one element, by enumeration."""
-    places = itertools.product(*map(range, shape))
-    offsets = [sum(map(int.__mul__, place, strides)) for place in places]
+    offsets = offsets_of(shape, strides)
     return len({*offsets}) < len(offsets)
 
 
@@ -29,7 +34,23 @@ def share(shape, strides):
 def test_strides_of_views(name):
     view = layouts.VIEWS[ops.library.canonical(name)]
     for layout, arguments, answer in tuples(RECORDED["views"][name]):
+        is_dense = layouts.is_contiguous(*LAYOUTS[layout])
+        if name == "as_strided" and not is_dense:
+            continue  # it takes strides of the elements in order: see the next test
         assert view(*LAYOUTS[layout], *arguments) == answer, (LAYOUTS[layout], arguments)
+
+
+def test_strides_in_memory_with_gaps():
+    for layout, arguments, (strides, offset) in tuples(RECORDED["views"]["as_strided"]):
+        if share(*LAYOUTS[layout]):
+            continue  # elements at one place are not in an order
+        dims = sorted(zip(*LAYOUTS[layout], strict=True), key=lambda dim: -dim[1])
+        shown = tuple(zip(*dims, strict=True)) or ((), ())
+        place = layouts.in_order(*shown, arguments[0], strides, offset)
+        reached = {offset + step for step in offsets_of(arguments[0], strides)}
+        assert (place is not None) == reached.issubset(offsets_of(*shown)), (shown, arguments)
+        if place is not None:
+            assert layouts.VIEWS["as_strided"](*shown, arguments[0], *place) == (strides, offset)
 
 
 def test_every_view_is_recorded():

@@ -107,6 +107,7 @@ def test_other_names_lead_to_the_entry():
 
 def test_what_differs_from_pytorch_stands_at_the_name():
     assert any("(PyTorch: 0)" in row for row in differences()["ldexp"])
+    assert "expand" not in differences()  # `Multinomial.entropy` after `expand`
     assert "Differs from PyTorch" in body("torch").partition('id="torch.ldexp"')[2][:4000]
 
 
@@ -233,6 +234,7 @@ def test_the_formula_of_an_operator_is_its_value():
         (torch.special.entr, "-input * log(input)"),  # of positive numbers alone
         (torch.log1p, "1 + input"),
         (torch.pow, "0 ** 0"),
+        (torch.sinc, "sin(pi * input) / (pi * input)"),  # 1 at 0
         (torch.fmod, "-grad * trunc(input / other)"),
     ):
         assert not values.is_value(function, expression), expression
@@ -268,6 +270,10 @@ def test_a_function_of_one_number_has_a_plot():
 def test_long_names_break_between_their_words():
     shown = hooks.on_post_page("<td><code>a_long.name_</code></td>", None, None)
     assert shown == "<td><code>a_<wbr>long.<wbr>name_</code></td>"
+    heading = '<h3 class="name" id="a.LongName_of"><span class="space">a.</span>LongName_of'
+    assert hooks.on_post_page(heading, None, None).endswith("</span>Long<wbr>Name_<wbr>of")
+    card = '<h2 id="a_long"></h2><h2 id="a_long">ops.a_long<a class="headerlink" href="#">'
+    assert "ops.<wbr>a_<wbr>long<a" in hooks.on_post_page(card, None, None)
     block = "<pre><span></span><code>a_long.name\n</code></pre>"
     assert hooks.on_post_page(block, None, None) == block
 

@@ -5,6 +5,7 @@ import io
 import operator
 
 import pytest
+from helpers.exported_models import MODELS
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
@@ -271,3 +272,51 @@ def test_a_recording_leaves_no_mode():
     before = torch.tape.interception.override
     export(nn.Linear(2, 2), (torch.ones(1, 2),))
     assert torch.tape.interception.override is before and not torch.tape.interception.is_general
+
+
+def test_the_module_of_a_program_has_a_graph_too():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 2)
+
+        def forward(self, x, *, scale=2):
+            return {"y": self.linear(x) * scale + torch.tensor(1.0), "scale": scale}
+
+    model, x = Scaled(), torch.randn(3, 4)
+    program = export(model, (torch.ones(3, 4),), {"scale": 3}).module()
+    assert isinstance(program, fx.GraphModule)
+    assert [(node.op, node.name, node.target) for node in program.graph.nodes][:5] == [
+        ("get_attr", "linear_weight", "linear.weight"),
+        ("get_attr", "linear_bias", "linear.bias"),
+        ("get_attr", "lifted_tensor_0", "lifted_tensor_0"),
+        ("placeholder", "x", "x"),
+        ("placeholder", "scale", "scale"),
+    ]
+    assert "fx_pytree.tree_flatten_spec(([x], {'scale':scale}), self._in_spec)" in program.code
+    expected = model(x, scale=3)["y"]
+    torch.testing.assert_close(program(x, scale=3)["y"], expected)
+    edited = copy.deepcopy(program)
+    (mul,) = edited.graph.find_nodes(op="call_function", target=torch.ops.aten.mul.Tensor)
+    mul.target = torch.ops.aten.sub.Tensor
+    edited.recompile()
+    for changed in (edited, copy.deepcopy(edited)):
+        result = changed(x, scale=3)
+        torch.testing.assert_close(result["y"], model.linear(x) - 3 + 1)
+        assert result["scale"] == 3
+    torch.testing.assert_close(program(x, scale=3)["y"], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_of_models(name):
+    make, arguments = MODELS[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    program = export(model, arguments(2), platforms=("cpu",))
+    assert "stablehlo_program" not in program.graph_module.code
+    args = arguments(2)
+    expected = torch.utils._pytree.tree_leaves(model(*args))
+    results = fx.Interpreter(program.graph_module).run(*inputs(program, *args))
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted, check_stride=False)

@@ -13,6 +13,7 @@ from ...functions.quantization import (
 )
 from ...names.not_provided import names_of
 from ...nn.module import Module
+from ...tape.tensor import current, is_concrete
 from .observer import (
     OF_CHANNELS,
     RANGES,
@@ -100,12 +101,29 @@ class FakeQuantize(FakeQuantizeBase):
         return self.calculate_qparams()
 
     def forward(self, X):
-        if self.observer_enabled.item() == 1:
-            self.activation_post_process(X.detach())
-            for name, value in zip(("scale", "zero_point"), self._parameters_to_use(), strict=True):
-                getattr(self, name).resize_(value.shape).copy_(value)
-        if self.fake_quant_enabled.item() != 1:
-            return X
+        if is_concrete(current(self.observer_enabled)):
+            if self.observer_enabled.item() == 1:
+                self._observe(X)
+            return self._rounded(X) if self.fake_quant_enabled.item() == 1 else X
+        # a program that is exported serves both values of the switches
+        buffers = [*self.buffers()]
+        before = [buffer.clone() for buffer in buffers]
+        self._observe(X)
+        is_observing = self.observer_enabled[0] == 1
+        for buffer, value in zip(buffers, before, strict=True):
+            buffer.copy_(ops.where(is_observing, buffer, value))
+        return ops.where(self.fake_quant_enabled[0] == 1, self._rounded(X), X)
+
+    def _observe(self, X):
+        """Update the range, and the scale and zero point that follow from it."""
+        self.activation_post_process(X.detach())
+        for name, value in zip(("scale", "zero_point"), self._parameters_to_use(), strict=True):
+            buffer = getattr(self, name)
+            if buffer.shape != value.shape:
+                buffer.resize_(value.shape)
+            buffer.copy_(value)
+
+    def _rounded(self, X):
         limits = self.quant_min, self.quant_max
         if self.is_per_channel:
             arguments = self.scale, self.zero_point, self.ch_axis, *limits

@@ -20,6 +20,7 @@ from ...functions.quantization import (
 )
 from ...names.not_provided import names_of
 from ...nn.module import Module
+from ...tape.tensor import current, is_concrete
 from . import histogram_search
 
 _EPS = 2.0**-23  # the distance of 1 from the next float32
@@ -143,7 +144,9 @@ class UniformQuantizationObserverBase(ObserverBase):
 
     def _parameters_of(self, min_val, max_val):
         """Scale and zero point for a range, or for the range of each channel."""
-        if not min_val.numel() or not (min_val <= max_val).all():
+        # in a program that is exported the numbers are not known
+        is_known = is_concrete(current(min_val))
+        if not min_val.numel() or (is_known and not (min_val <= max_val).all()):
             if min_val.numel() and not (min_val.isinf() & max_val.isinf()).all():
                 raise AssertionError(f"min {min_val} should be less than max {max_val}")
             warnings.warn(

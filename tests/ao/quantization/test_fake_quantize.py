@@ -1,5 +1,7 @@
 """Modules that round in training, by the formula of affine quantization."""
 
+import copy
+
 import pytest
 
 import jaxgrad as torch
@@ -57,3 +59,22 @@ def test_what_raises():
 
 def test_the_older_name():
     assert torch.quantization.FakeQuantize is q.FakeQuantize
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["default_fake_quant", "default_per_channel_weight_fake_quant"])
+def test_an_exported_program_has_the_switches(name):
+    # PyTorch's export refuses these modules: their code depends on the values of buffers
+    torch.manual_seed(0)
+    model = getattr(torch.ao.quantization, name)()
+    model(torch.randn(4, 4))
+    reference = copy.deepcopy(model)
+    module = torch.export.export(model, (torch.randn(4, 4),), platforms=("cpu",)).module()
+    for observes, rounds in ((1, 1), (0, 1), (1, 0), (0, 0)):
+        for member in (module, reference):
+            member.observer_enabled.fill_(observes)
+            member.fake_quant_enabled.fill_(rounds)
+        x = torch.randn(4, 4)
+        torch.testing.assert_close(module(x), reference(x))
+        for (path, buffer), wanted in zip(module.named_buffers(), reference.buffers(), strict=True):
+            torch.testing.assert_close(buffer, wanted, msg=path)

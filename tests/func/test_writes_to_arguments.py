@@ -1,0 +1,128 @@
+"""Functions under `vmap` that write to their arguments, or return nested views of them."""
+
+import pytest
+
+import jaxgrad
+from jaxgrad.func import vmap
+
+NUMBERS = [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]
+
+
+@pytest.mark.parametrize("function", [jaxgrad.compile, lambda function: function])
+def test_a_write_to_an_argument_with_a_history(function):
+    leaf = jaxgrad.tensor(NUMBERS, requires_grad=True)
+
+    def loss(leaf):
+        x = leaf * 1
+        part = vmap(lambda row: row[1:].mul_(3), in_dims=1, out_dims=1)(x)
+        return (x**2).sum() + part.sum()
+
+    (gradient,) = jaxgrad.autograd.grad(function(loss)(leaf), leaf, create_graph=True)
+    # by hand: x_0 ** 2 in the first row, (3 x) ** 2 + 3 x in the others
+    expected = [
+        [2 * x if row == 0 else 18 * x + 3 for x in numbers] for row, numbers in enumerate(NUMBERS)
+    ]
+    assert gradient.tolist() == expected
+    (second,) = jaxgrad.autograd.grad(gradient.sum(), leaf)
+    assert second.tolist() == [[2.0] * 4, [18.0] * 4, [18.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"), [(lambda row: row * 3, 18.0), (lambda row: row.sum(), 4.0)]
+)
+def test_second_derivatives_of_linear_functions_in_a_compiled_one(function, expected):
+    # a linear function saves nothing, so its pass is differentiated itself
+    leaf = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    loss = jaxgrad.compile(lambda x: (vmap(function)(x) ** 2).sum())
+    (gradient,) = jaxgrad.autograd.grad(loss(leaf), leaf, create_graph=True)
+    (second,) = jaxgrad.autograd.grad(gradient.sum(), leaf)
+    assert second.tolist() == [[expected] * 2] * 2  # by hand: 2 * 3 ** 2, and 2 * 2
+
+
+def test_a_write_of_a_recorded_value_along_another_dimension():
+    base, weight = jaxgrad.zeros(2, 3), jaxgrad.tensor([5.0, 6.0, 7.0], requires_grad=True)
+
+    def put(column, value):
+        column[0] = value
+        return column
+
+    result = vmap(put, in_dims=(1, 0), out_dims=1)(base, weight)
+    assert result.requires_grad and base.requires_grad
+    assert base.tolist() == [[5.0, 6.0, 7.0], [0.0, 0.0, 0.0]]
+    (gradient,) = jaxgrad.autograd.grad((result * jaxgrad.tensor([1.0, 2.0, 3.0])).sum(), weight)
+    assert gradient.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_write_to_a_view_of_a_leaf_raises():
+    doubled = vmap(lambda row: row.mul_(2))
+    leaf = jaxgrad.tensor(NUMBERS, requires_grad=True)
+    doubled(leaf * 1)
+    doubled((leaf * 1)[:2])
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        doubled(leaf[:2])
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        doubled(leaf)
+    assert leaf.tolist() == NUMBERS
+
+
+def test_one_tensor_as_two_arguments_shows_writes_in_both():
+    def added(x, y):
+        return x.mul_(2) + y
+
+    batch = jaxgrad.tensor(NUMBERS)
+    assert vmap(added)(batch, batch).tolist() == [[4 * x for x in row] for row in NUMBERS]
+    nested = jaxgrad.tensor(NUMBERS)
+    expected = [[4 * x for x in row] for row in NUMBERS]
+    assert vmap(vmap(added))(nested, nested).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "other", [lambda x: x[:], lambda x: x[:, 1:3], lambda x: x[:, :3].t()[:, :2].t()[:, :2]]
+)
+def test_a_write_to_memory_that_another_argument_shows_raises(other):
+    function = vmap(lambda x, y: x.mul_(2).sum() + y.sum())
+    batch = jaxgrad.tensor(NUMBERS)
+    function(batch[:2, :2], batch[:2, 2:])  # apart, and the program of these does not serve others
+    changed = batch.tolist()
+    with pytest.raises(RuntimeError, match="shares its memory"):
+        function(batch[:2, :2], other(batch)[:2])
+    assert batch.tolist() == changed
+
+
+# the sizes of the batch; the mapped dimensions of the outer and the inner `vmap`
+NESTED = [((4, 2, 7), 2, 0), ((3, 5, 4, 7), 3, 1), ((3, 5, 4, 7), 1, 1), ((4, 2, 5, 3, 7), 4, 0)]
+VIEWS = {
+    "select": lambda x: x[1],
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "transpose": lambda x: x.transpose(0, -1),
+    "part": lambda x: x[::2],
+    "unfold": lambda x: x.unfold(0, 2, 1),
+    "diagonal": lambda x: x.diagonal(0, 0, -1) if x.ndim > 1 else x,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_nested_maps_along_any_dimensions_give_views(name):
+    view = VIEWS[name]
+    for shape, outer, inner in NESTED:
+        batch = jaxgrad.arange(float(jaxgrad.Size(shape).numel())).reshape(shape).clone()
+        result = vmap(vmap(view, in_dims=inner), in_dims=outer)(batch)
+        assert result._base is batch
+        # what one example after the other gives
+        rows = batch.movedim(outer, 0).movedim(inner + 1, 1).flatten(0, 1)
+        one_by_one = jaxgrad.stack([view(row) for row in rows]).unflatten(0, result.shape[:2])
+        assert result.tolist() == one_by_one.tolist()
+        if name == "unfold":
+            continue  # its elements overlap
+        result.zero_()
+        left = jaxgrad.arange(1.0, 1.0 + batch.numel()).reshape(shape)
+        vmap(vmap(lambda row: view(row).zero_(), in_dims=inner), in_dims=outer)(left)
+        assert (batch == 0).tolist() == (left == 0).logical_or(batch == 0).tolist()
+
+
+def test_nested_views_of_complex_numbers():
+    batch = jaxgrad.complex(jaxgrad.arange(24.0), jaxgrad.ones(24)).reshape(4, 2, 3).clone()
+    result = vmap(vmap(jaxgrad.view_as_real), in_dims=2)(batch)
+    assert result._base is batch and result.shape == (3, 4, 2, 2)
+    result.fill_(7)
+    assert (batch == 7 + 7j).all()
