@@ -104,6 +104,7 @@ def rsub(self, other, alpha=1):
 
 
 @promotion.common
+@promotion.of_float8
 def mul(self, other):
     return lax.bitwise_and(self, other) if self.dtype == bool else lax.mul(self, other)
 

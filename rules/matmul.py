@@ -16,6 +16,7 @@ from jaxgrad.rules import shape as shapes
 from jaxgrad.core import dtypes, promotion
 
 
+@promotion.of_float8
 def _contract(first, second, contracting, batch=((), ())):
     """The product of two tensors summed over the dimensions `contracting` of both.
 

@@ -76,7 +76,7 @@ fill.precondition = _check_filled
 
 
 def zero(self):
-    return jnp.zeros_like(self)
+    return jnp.broadcast_to(promotion.cast(0, _dtype(self)), self.shape)
 
 
 # at indices of a dimension

@@ -161,13 +161,29 @@ float8_e8m0fnu = _define("float8_e8m0fnu", "Float8_e8m0fnu", FLOATING, ml_dtypes
 FLOAT8 = frozenset(_FROM_NUMPY.values()).difference(ALL)
 
 
-def saturated(values, module):
-    """Values between the bounds of `float8_e4m3fn`, which has no infinity: as in PyTorch, others
-    become the nearest bound, where XLA and ml_dtypes give NaN. module: numpy or jax.numpy.
+def as_float8(values, dtype, module):
+    """An array as numbers of 8 bits, where XLA and ml_dtypes give NaN and PyTorch a number:
+    `float8_e4m3fn` has no infinity, so the others become the nearest bound; `float8_e8m0fnu` has
+    positive numbers alone, which the absolute values become, and 0 the least. module: numpy or
+    jax.numpy.
     """
-    if values.dtype.kind in "biu":
-        values = values.astype("float32")  # integers of 8 bits would wrap the bounds
-    return module.clip(values, -448, 448)
+    if values.dtype.kind in "biu" or values.dtype.itemsize < 4:
+        values = values.astype("float32")  # few bits would not hold the bounds
+    if dtype is float8_e4m3fn:
+        values = module.clip(values, -448, 448)
+    if dtype is not float8_e8m0fnu:
+        return values.astype(dtype.numpy)
+    least = numpy.zeros((), "uint8").view(dtype.numpy)
+    sizes = abs(values)  # those below the normal numbers count as 0
+    return module.where(sizes < 2.0**-126, least, sizes.astype(dtype.numpy))
+
+
+def of_array(values, dtype):
+    """An array of NumPy as one of a dtype, as PyTorch converts it."""
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        if dtype in FLOAT8:
+            return as_float8(values, dtype, numpy)
+        return values.astype(dtype.numpy)
 
 
 _PYTHON_TYPES = {
@@ -260,7 +276,7 @@ def set_default_dtype(d, /) -> None:
     wanted = "only floating-point types are supported as the default type"
     if type(d) is not dtype:
         raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is not a dtype")
-    if not d.is_floating_point or d in FLOAT8:
+    if not d.is_floating_point or d in FLOAT8 or d.numpy.names is not None:
         raise TypeError(f"{wanted}, not {d!r}")
     if d is not default:
         default = d

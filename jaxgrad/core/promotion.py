@@ -13,6 +13,7 @@ A family in rules/ writes `sin = promotion.floating(jnp.sin)` to get PyTorch's d
 """
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -172,12 +173,12 @@ def cast(value, dtype) -> jax.Array:
             f"result type {value_dtype.scalar_type} can't be cast to the desired output type "
             f"{dtype.scalar_type}: take .real first"
         )
+    if dtype in dtypes.FLOAT8:
+        return dtypes.as_float8(value, dtype, jnp)
     if value_dtype.category == BOOLEAN and dtype.category >= FLOATING:
         # XLA would make `where(value, x, 0)` of a product with a converted boolean: 0 for 0 * nan
         one, zero = (lax.full_like(value, number, available(dtype)) for number in (1, 0))
         return lax.select(value, one, zero)
-    if dtype is dtypes.float8_e4m3fn:
-        value = dtypes.saturated(value, jnp)
     if value_dtype.category == FLOATING and dtype.category == INTEGRAL:
         value = _as_integer(value, dtype)
     return lax.convert_element_type(value, available(dtype))
@@ -243,9 +244,7 @@ def _number_array(number, dtype):
         plain = checked_number(plain, _NARROW[dtype])
     with numpy.errstate(over="ignore"):
         plain = numpy.asarray(plain)
-        return (dtypes.saturated(plain, numpy) if dtype is dtypes.float8_e4m3fn else plain).astype(
-            target
-        )
+        return dtypes.of_array(plain, dtype) if target == dtype.numpy else plain.astype(target)
 
 
 def _plain(number):
@@ -274,11 +273,18 @@ def checked_number(number, dtype) -> bool | int | float | complex:
 
 def checked_element(number, dtype, shape):
     """`checked_number` for each element of a tensor of this shape: as in PyTorch, one element of
-    half precision overflows to infinity.
+    half precision overflows.
     """
-    is_half = dtype.is_floating_point and dtype.itemsize == 2
-    is_alone = is_half and numpy.prod(shape) == 1
-    return checked_number(number, dtypes.float64 if is_alone else dtype)
+    if dtype.is_floating_point and dtype.itemsize <= 2 and numpy.prod(shape) == 1:
+        return overflowed(checked_number(number, dtypes.float64), dtype)
+    return checked_number(number, dtype)
+
+
+def overflowed(number, dtype):
+    """The number that a float of 16 or 8 bits makes of one that does not fit; else the number."""
+    if not dtype.is_floating_point or dtype.itemsize > 2 or _fits(number, dtype):
+        return number
+    return float(dtypes.of_array(numpy.asarray(_plain(number), "float64"), dtype))
 
 
 def refuse_overflow(*operands):
@@ -305,9 +311,12 @@ def _fits(plain, dtype):
         # an integer -1 wraps to the maximum of an unsigned dtype, as in C; a float -1.0 raises
         wraps = not dtype.is_signed and isinstance(plain, int)
         return (-limits.max if wraps else limits.min) <= plain <= limits.max
-    if dtype.itemsize >= (16 if dtype.is_complex else 8) or dtype in dtypes.FLOAT8:
+    if dtype.itemsize >= (16 if dtype.is_complex else 8):
         return True
-    return not numpy.isfinite(plain) or abs(plain) <= dtypes.finfo(dtype).max
+    if abs(plain) == math.inf:
+        return dtype not in dtypes.FLOAT8 or dtype is dtypes.float8_e5m2
+    is_negative = plain < 0 and not dtype.is_signed
+    return plain != plain or (abs(plain) <= dtypes.finfo(dtype).max and not is_negative)
 
 
 def other_out(expected, dtype) -> str:
@@ -432,6 +441,22 @@ def _is_half(argument):
 
 
 _HALVES = (jnp.float16, jnp.bfloat16)
+
+
+def of_float8(function):
+    """`function` of two arrays with arrays of 8 bits as float32, and its result converted once."""
+
+    @functools.wraps(function)
+    def computed(first, second, *arguments):
+        if first.dtype not in _FLOAT8:
+            return function(first, second, *arguments)
+        wide = first.astype(jnp.float32), second.astype(jnp.float32)
+        return cast(function(*wide, *arguments), dtypes.from_numpy(first.dtype))
+
+    return computed
+
+
+_FLOAT8 = frozenset(dtype.numpy for dtype in dtypes.FLOAT8)
 
 
 def product_precision(factor):

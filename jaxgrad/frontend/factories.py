@@ -205,8 +205,7 @@ def _filled(name, shape, fill_value, default, options):
     if default is None:
         default = dtypes.int64 if type(number) is int else promotion.result_type(number)
     dtype = named_dtypes.of_tensor(dtype_of(options, default))
-    with np.errstate(over="ignore"):
-        value = np.asarray(promotion.checked_element(number, dtype, shape)).astype(dtype.numpy)
+    value = dtypes.of_array(np.asarray(promotion.checked_element(number, dtype, shape)), dtype)
     return create(name, _full, shape, dtype, options, value)
 
 

@@ -339,6 +339,8 @@ def setitem(tensor: Tensor, index, value):
         )
     if isinstance(value, Tensor):
         value = along(value, tensor)
+    elif type(value) in (int, float) and tensor.dtype.itemsize <= 2:
+        value = promotion.overflowed(value, tensor.dtype)
     if index is False:
         return
     if index is True:  # PyTorch copies, which converts
@@ -354,7 +356,7 @@ def setitem(tensor: Tensor, index, value):
                 value = value.to(tensor.dtype)
             value = _without_leading_ones(value, _indexed_ndim(target, walk))
         else:
-            value = tensor.new_tensor(value)
+            value = tensor.new_tensor(promotion.checked_number(value, tensor.dtype))
         ops.index_put_(target, walk.index_list(), value)
     elif isinstance(value, Tensor):
         value = _without_leading_ones(value, target.ndim)

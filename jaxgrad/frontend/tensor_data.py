@@ -403,10 +403,7 @@ def _fitted(values, dtype):
     if dtype.category == dtypes.INTEGRAL and values.size:
         for extreme in (values.min(), values.max()):
             _check_fit(extreme.item(), dtype)
-    if dtype is dtypes.float8_e4m3fn:
-        values = dtypes.saturated(values, np)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return values.astype(dtype.numpy)
+    return dtypes.of_array(values, dtype)
 
 
 def _check_fit(number, dtype):

@@ -1,6 +1,5 @@
 """Numbers of 8 bits: stored and converted as PyTorch does, and refused by arithmetic."""
 
-import numpy as np
 import pytest
 from helpers.as_torch import as_torch, error
 
@@ -173,9 +172,8 @@ def test_compiled_conversions_and_jax():
     assert array.dtype.name == "float8_e5m2" and jaxgrad.from_numpy(array).float().tolist()[0] == 1
     with pytest.raises(TypeError, match="only floating-point types are supported as the default"):
         jaxgrad.set_default_dtype(jaxgrad.float8_e5m2)
-    # the powers of two alone: 0 and negative numbers are none
-    scale = jaxgrad.tensor([0.0, -1.0, 3.0]).to(jaxgrad.float8_e8m0fnu).float().tolist()
-    assert np.isnan(scale[:2]).all() and scale[2] == 4
+    with pytest.raises(TypeError, match="only floating-point types are supported as the default"):
+        jaxgrad.set_default_dtype(jaxgrad.float4_e2m1fn_x2)
     # for a mantissa of two bits; PyTorch says 0.125
     assert jaxgrad.finfo(jaxgrad.float8_e5m2fnuz).eps == 0.25
 
@@ -185,3 +183,47 @@ def test_integers_in_8_bits():
     assert narrow.to(jaxgrad.float8_e4m3fn).float().tolist() == [-128.0, -3.0, 5.0, 128.0]
     wide = jaxgrad.tensor([-1000, 1000])
     assert wide.to(jaxgrad.float8_e4m3fn).float().tolist() == [-448.0, 448.0]
+
+
+# the bytes that PyTorch gives
+BYTES = {
+    "products": (lambda x: x * x, [65, 126, 126, 72]),
+    "matrices": (lambda x: (x[:, None] @ x[None, :])[0], [65, 126, 126, 68]),
+    "linear": (lambda x: jaxgrad.nn.functional.linear(x[None, 2:], x[None, 2:])[0], [126]),
+    "in place": (lambda x: x.clone().mul_(x), [65, 126, 126, 72]),
+    "other dtype": (lambda x: x.to(jaxgrad.float8_e5m2).to(x.dtype), [60, 120, 126, 64]),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_numbers_that_are_too_large_become_the_largest(name):
+    function, expected = BYTES[name]
+    x = jaxgrad.tensor([1.5, 300.0, 448.0, 2.0]).to(jaxgrad.float8_e4m3fn)
+    assert function(x).view(jaxgrad.uint8).tolist() == expected
+
+
+def test_powers_of_two_alone():
+    dtype = jaxgrad.float8_e8m0fnu
+    for source in (jaxgrad.float32, jaxgrad.float64, jaxgrad.float16):
+        x = jaxgrad.tensor([0.0, -1.0, 3.0, 0.3], dtype=source).to(dtype)
+        assert x.view(jaxgrad.uint8).tolist() == [0, 127, 129, 125]
+    assert x.zero_().view(jaxgrad.uint8).tolist() == [0] * 4
+    flags = jaxgrad.tensor([True, False]).to(dtype)
+    assert flags.view(jaxgrad.uint8).tolist() == [127, 0]
+    assert jaxgrad.tensor([1e9, -1.0], dtype=dtype).view(jaxgrad.uint8).tolist() == [157, 127]
+
+
+# the byte of a number that is too large
+OVERFLOWS = {"float8_e4m3fn": 126, "float8_e4m3fnuz": 128, "float8_e5m2": 124}
+
+
+@pytest.mark.parametrize("name", OVERFLOWS)
+def test_filling_with_a_number_that_does_not_fit(name):
+    dtype = getattr(jaxgrad, name)
+    x = jaxgrad.zeros(2, dtype=dtype)
+    for call in (lambda: jaxgrad.full((2,), 1e9, dtype=dtype), lambda: x.fill_(-1e9)):
+        with pytest.raises(RuntimeError, match="cannot be converted to type"):
+            call()
+    assert x.float().tolist() == [0, 0]
+    x[:] = 1e9  # as a tensor of one element, which overflows
+    assert x.view(jaxgrad.uint8).tolist() == [OVERFLOWS[name]] * 2

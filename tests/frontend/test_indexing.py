@@ -1,5 +1,6 @@
 """`x[...]`, masked_select and nonzero against numpy, which agrees with PyTorch on these indices."""
 
+import math
 import re
 import warnings
 
@@ -328,3 +329,22 @@ def test_one_number_of_another_dtype_is_assigned_by_a_mask():
     assert x.tolist() == [[7.5, 7.5, 7.5], [7.5, 0.0, 0.0]]
     with pytest.raises(RuntimeError, match="source and destination dtypes match"):
         x[jaxgrad.tensor([0])] = number
+
+
+# what PyTorch writes of -1e9 into ones of half precision
+OVERFLOWS = {
+    "all": (slice(None), [-math.inf] * 3),
+    "one": (0, [-math.inf, 1.0, 1.0]),
+    "mask": (jaxgrad.tensor([True, False, True]), [-math.inf, 1.0, -math.inf]),
+    "places": ([0, 1], [-math.inf, -math.inf, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWS)
+def test_a_number_that_half_precision_does_not_hold(name):
+    index, expected = OVERFLOWS[name]
+    x = jaxgrad.ones(3, dtype=jaxgrad.float16)
+    x[index] = -1e9
+    assert x.tolist() == expected
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.float()[index] = 1e39
