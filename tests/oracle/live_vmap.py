@@ -1,4 +1,4 @@
-"""Random calls of `vmap` in PyTorch and in jaxgrad: dimensions, nestings, chunks, randomness.
+"""Random calls of `vmap` in PyTorch and jaxgrad: dimensions, nestings, chunks, views, randomness.
 
 Random numbers differ. What must agree is whether a call raises, the shape and dtype of the result,
 which examples have equal numbers, and whether they are those of a call without `vmap` from the same
@@ -162,3 +162,73 @@ def test_functions(number):
             torch.testing.assert_close(torch.tensor(value), torch.tensor(wanted))
     else:
         assert actual == expected, (SEED, name, vars(call))
+
+
+VIEWS = {
+    "itself": lambda x: x,
+    "transpose": lambda x: x.mT,
+    "part": lambda x: x[1:],
+    "column": lambda x: x[:, 0],
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "diagonal": lambda x: x.diagonal(),
+    "steps": lambda x: x[:, ::2],
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "expand": lambda x: x.expand(2, *x.shape),
+}
+OVERLAPPING = "unfold", "expand"
+
+
+class NestedCall:
+    """A random call of two nested maps, whose function cuts a view out and may write to it."""
+
+    def __init__(self, draw):
+        self.shape = tuple(draw.sample([2, 3, 4, 5], k=4))
+        self.outer, self.inner = draw.randrange(4), draw.randrange(3)
+        self.out_dims = draw.randrange(3), draw.randrange(2)
+        self.name = draw.choice(sorted(VIEWS))
+        self.writes = draw.random() < 0.5 and self.name not in OVERLAPPING
+        self.is_part, self.is_turned = draw.random() < 0.3, draw.random() < 0.3
+
+    def memory(self, t):
+        shape = (*self.shape, 2) if self.is_part else self.shape
+        return t.arange(float(t.Size(shape).numel())).reshape(shape).clone()
+
+    def batch(self, memory):
+        batch = memory[..., 1] if self.is_part else memory
+        return batch.mT if self.is_turned else batch
+
+    def mapped(self, t, batch):
+        def one(x):
+            view = VIEWS[self.name](x)
+            return view.mul_(3) if self.writes else view
+
+        inner = t.func.vmap(one, self.inner, self.out_dims[1])
+        return t.func.vmap(inner, self.outer, self.out_dims[0])(batch)
+
+
+def facts_of_views(t, call):
+    """What both frameworks must agree on of nested views: values, memory and gradients."""
+    memory = call.memory(t)
+    result = call.mapped(t, call.batch(memory))
+    is_view = result is memory or result._base is memory
+    leaf = call.memory(t).requires_grad_()
+    # a tensor with a history, of the same strides
+    copy = leaf * 1
+    seen = call.mapped(t, call.batch(copy))
+    loss = (seen * seen.detach().cos()).sum() + (copy**2).sum()
+    (gradient,) = t.autograd.grad(loss, leaf, create_graph=True)
+    (second,) = t.autograd.grad(gradient.sum(), leaf)
+    numbers = [result, memory, gradient, second]
+    return [*[number.tolist() for number in numbers], [is_view, *map(int, result.shape)]]
+
+
+@pytest.mark.parametrize("number", range(CALLS))
+def test_nested_views(number):
+    call = NestedCall(random.Random(f"{SEED} v {number}"))
+    expected = outcome(lambda: facts_of_views(torch, call))
+    actual = outcome(lambda: facts_of_views(jaxgrad, call))
+    if isinstance(expected, list) and isinstance(actual, list):
+        for value, wanted in zip(actual, expected, strict=True):
+            torch.testing.assert_close(torch.tensor(value), torch.tensor(wanted))
+    else:
+        assert actual == expected, (SEED, vars(call))
