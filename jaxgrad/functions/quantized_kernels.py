@@ -7,7 +7,6 @@ weight. All others compute with the numbers that the integers stand for, and rou
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from .. import ops
@@ -423,14 +422,21 @@ _UNARY = ("hardswish", "elu", "celu", "sigmoid")
 _WITH_NUMBER = {"add": _with_number_added, "mul": _with_number_multiplied}
 
 
+def _with_floor(function, floor):
+    def product(*args, **options):
+        return function(*args, **options, floor=floor)
+
+    return product
+
+
 def _define():
     """The functions that differ in a number of dimensions or in a relu at the end."""
-    members = globals()
+    members = {}
     for floor in (False, True):
         end = "_relu" if floor else ""
-        members[f"linear{end}"] = functools.partial(_linear, floor=floor)
-        members[f"linear{end}_dynamic"] = functools.partial(_linear_dynamic, floor=floor)
-        members[f"linear{end}_dynamic_fp16"] = functools.partial(_linear_dynamic_fp16, floor=floor)
+        members[f"linear{end}"] = _with_floor(_linear, floor)
+        members[f"linear{end}_dynamic"] = _with_floor(_linear_dynamic, floor)
+        members[f"linear{end}_dynamic_fp16"] = _with_floor(_linear_dynamic_fp16, floor)
         for name, function in _FUNCTIONS.items():
             members[f"{name}{end}"] = _by_numbers(function, 2, floor)
         for name, function in _WITH_NUMBER.items():
@@ -447,6 +453,11 @@ def _define():
         members[name] = _by_numbers(getattr(ops, name), 1)
     for function in (pooling.max_pool1d, pooling.max_pool2d, ops.clamp):
         members[function.__name__] = _same_scale(function)
+    for name, member in members.items():
+        # graphs write calls by these
+        member.__name__ = member.__qualname__ = name
+        member.__module__ = "jaxgrad.ops.quantized"
+    globals().update(members)
 
 
 _define()

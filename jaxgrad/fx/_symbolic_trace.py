@@ -173,7 +173,8 @@ class Tracer(TracerBase):
         >>> jaxgrad.fx.Tracer().is_leaf_module(jaxgrad.nn.ReLU(), "act")
         True
         """
-        is_of_library = m.__module__.startswith(("jaxgrad.nn", "torch.nn"))
+        libraries = ("jaxgrad.nn", "jaxgrad.ao.nn", "torch.nn", "torch.ao.nn")
+        is_of_library = m.__module__.startswith(libraries)
         return is_of_library and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:

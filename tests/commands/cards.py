@@ -55,7 +55,7 @@ underscore, by the module that defines them, with what to use in their place; th
 import jaxgrad as torch
 
 try:
-    torch.ao.quantization.get_default_qconfig_mapping()
+    torch.ao.quantization.qconfig_equals()
 except NotImplementedError as error:
     print(error)
 ```

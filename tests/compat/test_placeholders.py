@@ -178,14 +178,10 @@ def test_what_to_use_instead_is_told_of_names_that_are_not_there():
 
 
 def test_one_object_has_one_placeholder():
-    kind = answer("from torch.ao.quantization import QConfigMapping")
-    inner = "torch.ao.quantization.qconfig_mapping"
-    assert (
-        kind
-        is torch.ao.quantization.QConfigMapping
-        is answer(f"from {inner} import QConfigMapping")
-    )
-    assert kind is importlib.import_module(inner.replace("torch", "jaxgrad", 1)).QConfigMapping
+    kind = answer("from torch.ao.quantization import Granularity")
+    inner = "torch.ao.quantization.observer"
+    assert kind is torch.ao.quantization.Granularity is answer(f"from {inner} import Granularity")
+    assert kind is importlib.import_module(inner.replace("torch", "jaxgrad", 1)).Granularity
     assert answer(f"from {VALUES} default_dynamic_int8_dtype_config") != answer(
         f"from {VALUES} default_dynamic_float16_dtype_config"
     )
@@ -211,7 +207,7 @@ def test_modules_of_placeholders_can_be_looked_at():
 
 
 def test_a_class_can_be_a_base_and_an_argument():
-    tracer = answer("from torch.ao.quantization import QConfigMapping")
+    tracer = answer("from torch.ao.quantization import Granularity")
 
     class Plain(tracer):
         pass
@@ -234,21 +230,19 @@ def test_a_class_can_be_a_base_and_an_argument():
         pass
 
     for cls in (tracer, Plain, Layer, Box, Box[int], Abstract, Named):
-        refused(cls, "torch.ao.quantization.QConfigMapping", "quantize arrays")
+        refused(cls, "torch.ao.quantization.Granularity", "quantize arrays")
     assert issubclass(Layer, tracer) and not isinstance(Layer, torch.nn.Module)
     assert not isinstance(3, tracer) and not issubclass(int, tracer)
     assert Registered.register(tracer) is tracer and issubclass(Plain, Registered)
-    assert not hasattr(Plain, "nothing") and tracer.set_global.path.endswith(
-        "QConfigMapping.set_global"
-    )
-    refused(tracer.set_global), refused(lambda: list(tracer))
-    layer = answer("from torch.ao.nn.quantizable import LSTM")
+    assert not hasattr(Plain, "nothing") and tracer.of.path.endswith("Granularity.of")
+    refused(tracer.of), refused(lambda: list(tracer))
+    layer = answer("from torch.ao.nn.quantized.reference import LSTM")
     assert issubclass(layer, torch.nn.Module) and not isinstance(torch.nn.Identity(), layer)
     refused(lambda: layer(2, 2))
 
 
 def test_a_class_can_be_an_annotation_and_be_dispatched_on():
-    tracer = answer("from torch.ao.quantization import QConfigMapping")
+    tracer = answer("from torch.ao.quantization import Granularity")
 
     @functools.singledispatch
     def size(value: "tracer | None", other: tracer[int] | None = None) -> typing.Optional[tracer]:  # noqa: UP045

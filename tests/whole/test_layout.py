@@ -451,6 +451,9 @@ def test_the_globals_that_are_no_settings_exist():
 # offers, and the functions that compute what views look like. What is true of an operator is said
 # in derivatives.yaml, by its tags.
 NO_OPERATORS = {
+    # what PyTorch quantizes in graphs, and with a known range
+    "ao.quantization.fx.patterns": {"_BOTH", "_SHARED"},
+    "ao.quantization.qconfig_mapping": {"FIXED"},
     "autograd._function.linearity": {"PARTS", "TOGETHER"},
     "core.host.cost": {"FREE"},
     "core.host.elementwise": {"DOUBLED", "SIDES", "UFUNCS"},

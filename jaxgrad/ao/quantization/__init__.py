@@ -86,6 +86,11 @@ from .qconfig import (
     get_default_qconfig,
     per_channel_dynamic_qconfig,
 )
+from .qconfig_mapping import (
+    QConfigMapping,
+    get_default_qat_qconfig_mapping,
+    get_default_qconfig_mapping,
+)
 from .quantization_mappings import (
     get_default_dynamic_quant_module_mappings,
     get_default_qat_module_mappings,
@@ -126,6 +131,7 @@ __all__ = [
     "PlaceholderObserver",
     "QConfig",
     "QConfigDynamic",
+    "QConfigMapping",
     "QuantStub",
     "QuantWrapper",
     "RecordingObserver",
@@ -184,7 +190,9 @@ __all__ = [
     "get_default_dynamic_quant_module_mappings",
     "get_default_qat_module_mappings",
     "get_default_qat_qconfig",
+    "get_default_qat_qconfig_mapping",
     "get_default_qconfig",
+    "get_default_qconfig_mapping",
     "get_default_qconfig_propagation_list",
     "get_default_static_quant_module_mappings",
     "get_observer_state_dict",
