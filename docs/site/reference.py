@@ -580,7 +580,11 @@ def _without_name(doc: str, space: str) -> str:
     """A docstring of a module without "as torch.nn", which its page has in the heading."""
     name = re.escape(space)
     doc = re.sub(
-        rf"(?:, as(?: in)?|:| as) {name}(?=[.:,] |[.:,]?$)", "", doc, count=1, flags=re.MULTILINE
+        rf"(?:,\s+as(?:\s+in)?|:|\s+as)\s+{name}(?=[.:,]\s|[.:,]?$)",
+        "",
+        doc,
+        count=1,
+        flags=re.MULTILINE,
     )
     return re.sub(rf"^{name}: (\w)", lambda first: first[1].upper(), doc)
 

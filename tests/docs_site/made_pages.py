@@ -66,6 +66,7 @@ def test_a_module_has_its_modules_and_what_its_docstring_says():
         '<a href="torch.backends.cuda.html">' in page and "torch.backends.mps.is_available" in page
     )
     assert "as torch.backends" not in page
+    assert "have a mask.</p>" in body("torch.masked")  # the name is on a line of its own
     assert "_kl_formulas" not in body("torch.distributions.kl")
     assert "<dd>Linear algebra. <span" in body("index")
 
