@@ -277,3 +277,26 @@ def test_what_decides_the_batches_is_fixed():
     loader.num_workers = 0
     with pytest.raises(AssertionError, match="timeout"):
         iter(data.DataLoader(NUMBERS, timeout=3))
+
+
+class Image(torch.Tensor):
+    """A tensor of a user's class."""
+
+
+def test_batches_of_tensors_of_a_class_are_of_that_class():
+    """As in PyTorch, which stacks them by `torch.stack`."""
+    x = torch.ones(2).as_subclass(Image)
+    assert type(data.default_collate([x, x])) is Image
+    assert type(next(iter(data.DataLoader([x, x, x], batch_size=2)))) is Image
+    assert type(data.default_collate([torch.nn.Parameter(torch.ones(2))] * 2)) is torch.Tensor
+
+
+def test_functions_of_collate_by_their_names():
+    collate = data._utils.collate
+    assert collate.collate_tensor_fn([torch.ones(2)] * 2).shape == (2, 2)
+    assert collate.collate_float_fn([1.0, 2.0]).dtype is torch.float64
+    assert collate.collate_int_fn([1, 2]).tolist() == [1, 2]
+    assert collate.collate_str_fn(["a"]) == ["a"]
+    assert collate.collate_numpy_array_fn([np.ones(2)]).shape == (1, 2)
+    assert collate.np_str_obj_array_pattern.search(np.array(["abc"]).dtype.str)
+    assert not collate.np_str_obj_array_pattern.search(np.ones(2).dtype.str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from ....core.device import default_device
 from ....frontend.array_creation import finish, taken_over
 from ....frontend.tensor_data import as_tensor, tensor
 from ....names.missing import missing_in
-from ....tape.tensor import Tensor, is_concrete
+from ....tape.tensor import PLAIN_TENSORS, Tensor, is_concrete
 
 UNKNOWN = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}. "
@@ -142,7 +143,8 @@ def _stacked_tensors(batch, *, convert, collate_fn_map=None):
 
 
 def _is_constant_on_host(tensor) -> bool:
-    return not tensor.requires_grad and is_concrete(tensor) and tensor.device.type == "cpu"
+    is_plain = type(tensor) in PLAIN_TENSORS and not tensor.requires_grad
+    return is_plain and is_concrete(tensor) and tensor.device.type == "cpu"
 
 
 def _stacked_arrays(batch, *, convert, collate_fn_map=None):
@@ -189,6 +191,11 @@ def _unchanged(batch, *, collate_fn_map=None):
 default_collate_fn_map: dict = functions_of(as_leaf)
 
 _INITIAL = dict(default_collate_fn_map)
+
+# PyTorch's names for them, and for the dtypes of arrays that they refuse
+collate_tensor_fn, collate_numpy_array_fn, collate_numpy_scalar_fn, *_ = _INITIAL.values()
+collate_float_fn, collate_int_fn, collate_str_fn = _INITIAL[float], _INITIAL[int], _unchanged
+np_str_obj_array_pattern = re.compile("[SaUO]")
 
 
 def added_functions() -> dict:
