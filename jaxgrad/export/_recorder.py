@@ -243,21 +243,22 @@ class Recorder:
         if known is None:
             known = self._lift(tensor)
             self._know(tensor, known)
-        elif self._versions[id(tensor)] != tensor._version:
+        elif self._versions[id(tensor)] != _version_of(tensor):
             self._give_up("a tensor was written to by code that is no operator of torch")
             raise Unknown(self.reason)
         return known
 
     def _know(self, tensor: Tensor, node):
         self._nodes[id(tensor)] = node
-        self._versions[id(tensor)] = tensor._version
+        self._versions[id(tensor)] = _version_of(tensor)
         self._known.append(tensor)
 
     def _note_writes(self, values):
         """Note the versions of all tensors after a call that has written to an argument."""
         tensors = [leaf for leaf in _leaves(values) if isinstance(leaf, Tensor)]
-        if any(self._versions.get(id(t), t._version) != t._version for t in tensors):
-            self._versions = {id(tensor): tensor._version for tensor in self._known}
+        known = [tensor for tensor in tensors if id(tensor) in self._versions]
+        if any(self._versions[id(tensor)] != _version_of(tensor) for tensor in known):
+            self._versions = {id(tensor): _version_of(tensor) for tensor in self._known}
 
     def _set_grad_mode(self, wanted: bool):
         """Add a node where the program switches grad mode."""
@@ -292,6 +293,11 @@ class Recorder:
             if path is not None:
                 stack[f"L__self__{path}" if path else "L__self__"] = (path, _kind(module))
         return {"stack_trace": "\n  ".join(reversed(lines)), "nn_module_stack": stack}
+
+
+def _version_of(tensor: Tensor) -> int:
+    """The number of writes to a tensor; inference tensors do not count them."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def _kind(module) -> str:

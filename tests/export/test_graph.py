@@ -320,3 +320,12 @@ def test_graphs_of_models(name):
     results = fx.Interpreter(program.graph_module).run(*inputs(program, *args))
     for result, wanted in zip(results, expected, strict=True):
         torch.testing.assert_close(result, wanted, check_stride=False)
+
+
+def test_exports_in_inference_mode_have_a_graph():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+    with torch.inference_mode():
+        program = export(model, (torch.ones(1, 2),), platforms=("cpu",))
+    assert [line.split("(")[0] for line in lines(program)] == [
+        *("linear = aten.linear.default", "relu_ = aten.relu_.default")
+    ]
