@@ -352,7 +352,8 @@ class Whole:
         )
         wide = any(program.wide for program in programs)
         options = BARRIERS if jax.default_backend() == "cpu" else None
-        self.jitted = jax.jit(self.function, compiler_options=options)
+        keeps = device.may_differ()
+        self.jitted = jax.jit(self.function, compiler_options=options, keep_unused=keeps)
         bounded_cache.kernels.count(self.weight)
         self.by_types = executor.with_wide_types if wide else lambda function: function
         self.kernel = self.by_types(disk_cache.from_disk(self.jitted))
@@ -526,6 +527,36 @@ def forcing(kernel):
 
 def choice(kernel) -> tuple:
     """The state of a kernel, its call, and what `noted` is: see core/kernel.py."""
+    state, call, aval = _choice(kernel)
+    if kernel.program.mode != avals.IMMEDIATE or not device.may_differ():
+        return state, call, aval
+    return state, _on_one_device(kernel.program, call), None
+
+
+def _on_one_device(program, call):
+    """`call`, which raises, before anything is noted, if its arrays are on different devices."""
+    primitive = getattr(program, "primitive", None)
+    crosses = primitive is not None and primitive.crosses_devices
+    # the state of an optimizer, and gradients, may follow what was moved
+    is_strict = primitive is not None and not crosses
+
+    def checked(*arrays):
+        if pendings.suspended:
+            return call(*arrays)
+        if crosses:
+            arrays = device.at_first(arrays)
+        arrays, place = device.together(program.name, arrays, is_strict)
+        results = call(*arrays)
+        if place is not None:
+            for result in results if type(results) is tuple else (results,):
+                if type(result) is Pending:
+                    result.place = place
+        return results
+
+    return checked
+
+
+def _choice(kernel) -> tuple:
     program, compute = kernel.program, kernel.compute
     if executor.observers:
         observed = executor.observed(program, compute)

@@ -229,11 +229,80 @@ def of_tensors(name: str, error: ValueError, arrays) -> Exception:
     """
     if "incompatible devices" not in str(error):
         return error
-    places = {str(device_of(x)): None for x in arrays if isinstance(x, jax.Array) and x.committed}
+    return _several(name, [place for x in arrays if (place := chosen_place(x)) is not None])
+
+
+def _several(name, places) -> RuntimeError:
+    names = dict.fromkeys(str(_name(min(place, key=lambda chip: chip.id))) for place in places)
     return RuntimeError(
         "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{' and '.join(places)}! {name} reads tensors of both: move them by `.to(device)`"
+        f"{' and '.join(names)}! {name} reads tensors of both: move them by `.to(device)`"
     )
+
+
+def chosen_place(value) -> frozenset | None:
+    """The devices that an array, or the pending result in its place, was moved to; None for one
+    that stays on JAX's default device, as long as it meets no other.
+    """
+    if type(value) is Pending:
+        if value.array is None:
+            return getattr(value, "place", None)
+        value = value.array
+    is_array = isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)
+    return frozenset(value.devices()) if is_array and value.committed else None
+
+
+def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | None]:
+    """The arrays of a call, and the devices that they were moved to. A number without dimensions on
+    the CPU goes along.
+
+    is_strict: whether an array that was not moved must be there too. Integers need not, such as the
+    indices and keys that operators make for themselves. Raises RuntimeError, for the operator of a
+    name, if their devices differ.
+    """
+    chosen = [*map(chosen_place, arrays)]
+    kinds = {*chosen} - {None}
+    if len(kinds) > 1:
+        numbers = [_is_number_of_cpu(x, place) for x, place in zip(arrays, chosen, strict=True)]
+        kinds = {place for place, is_number in zip(chosen, numbers, strict=True) if not is_number}
+        kinds -= {None}
+        if len(kinds) == 1:
+            (place,) = kinds
+            pairs = zip(arrays, numbers, strict=True)
+            arrays = tuple([_at(x, place) if is_number else x for x, is_number in pairs])
+    if is_strict and len(kinds) == 1 and len(*kinds) == 1:
+        pairs = zip(arrays, chosen, strict=True)
+        kinds |= {frozenset(places_of(x)) for x, place in pairs if place is None and _has_device(x)}
+    if len(kinds) > 1:
+        raise _several(name, [place for place in (*chosen, *kinds) if place in kinds])
+    return arrays, next(iter(kinds), None)
+
+
+def _has_device(value) -> bool:
+    """Whether an array has dimensions, and numbers that are no integers."""
+    return bool(getattr(value, "ndim", 0)) and getattr(value.dtype, "kind", "u") not in "biu"
+
+
+def _is_number_of_cpu(value, place) -> bool:
+    return place is not None and value.ndim == 0 and {chip.platform for chip in place} == {"cpu"}
+
+
+def _at(value, place):
+    return jax.device_put(value_of(value), min(place, key=lambda chip: chip.id))
+
+
+def at_first(arrays) -> tuple:
+    """The arrays of a call, all on the device of the first."""
+    first, *others = arrays
+    place, chosen = chosen_place(first), [*map(chosen_place, others)]
+    if all(other == place for other in chosen) or (place is not None and len(place) > 1):
+        return arrays
+    if place is None:
+        # still to follow others: a copy through the host is on no device that was chosen
+        moved = (jax.numpy.asarray(np.asarray(value_of(x))) for x in others)
+    else:
+        moved = (_at(x, place) if hasattr(x, "ndim") else x for x in others)
+    return first, *moved
 
 
 def wait_for(wanted: device):
@@ -258,6 +327,14 @@ def has(type: str) -> bool:
 def are_several() -> bool:
     """Whether JAX has more than one device, those of other processes included."""
     return jax.device_count() > 1
+
+
+@functools.cache
+def may_differ() -> bool:
+    """Whether arrays of this process may be on different devices: with an accelerator there is a
+    CPU too.
+    """
+    return are_several() or jax.default_backend() != "cpu"
 
 
 def type_of(place: jax.Device) -> str:

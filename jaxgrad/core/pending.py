@@ -48,10 +48,11 @@ class Pending:
 
     aval: the abstract value of that array; array: None until it has been computed; stretch: the
     calls among which it is, or in their place an `OwnCopy` or `HostValues`
-    (core/host_values.py).
+    (core/host_values.py); place: the devices that it will be on, set only where JAX has several and
+    the arguments of the call were moved there.
     """
 
-    __slots__ = ("array", "aval", "stretch")
+    __slots__ = ("array", "aval", "place", "stretch")
 
     shape = property(lambda self: self.aval.shape)
     ndim = property(lambda self: len(self.aval.shape))

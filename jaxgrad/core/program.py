@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..late import LateModule
-from . import aval, bounded_cache
+from . import aval, bounded_cache, device
 from .jax_internals import JOINS_TRACE
 from .jax_state import keeps_jax_state
 from .jaxprs import equations_of, has_wide_types
@@ -302,7 +302,8 @@ class Program:
 
         # the name that HLO and profiles show
         value.__name__ = value.__qualname__ = self.name
-        return jax.jit(value, inline=JOINS_TRACE)
+        # the result is on the device of the arguments, although it depends on their shapes alone
+        return jax.jit(value, inline=JOINS_TRACE, keep_unused=device.may_differ())
 
     @property
     def to_compile(self):

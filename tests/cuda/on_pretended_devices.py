@@ -160,6 +160,50 @@ def streams():
     return [y.tolist(), torch.cuda.get_device_capability(), torch.cuda.memory_allocated()]
 
 
+def in_place_on_two():
+    """The errors of writes of another GPU's numbers, in what was computed, and what stays."""
+    a, b = torch.ones(2, device="cuda:1"), torch.ones(2, device="cuda:2")
+
+    def calls():
+        yield lambda: a.add_(b)
+        yield lambda: torch.mul(a, b)
+        yield lambda: a[0:1].copy_(b[:1] * 0)
+        yield lambda: (a * 2 * b.clone().requires_grad_()).sum().backward()
+
+    errors = []
+    for _ in range(3):  # the first call traces, and the others are noted
+        a, b = a + 1, b + 1
+        for call in calls():
+            result = error_of(call)
+            errors.append(result[2] if isinstance(result, list) else "written")
+    return [errors, a.tolist(), b.tolist(), str(a.device)]
+
+
+def with_the_cpu():
+    """What operators of a tensor on the CPU and one on a GPU do, at a first and a later call."""
+    here, there = torch.ones(2), torch.ones(2, device="cuda:1")
+    calls = {
+        "add": lambda: here + there,
+        "add_": lambda: there.add_(here),
+        "linear": lambda: nn.Linear(2, 2)(there),
+        "cat": lambda: torch.cat([here, there]),
+        "number": lambda: there * torch.tensor(2.0) + torch.tensor(1.0, device="cuda:1").cpu(),
+        "indices": lambda: there[torch.tensor([0, 1, 1])],
+        "copy_": lambda: here.copy_(there * 3),
+        "copy_ back": lambda: there.copy_(here),
+        "fill_": lambda: (there + 1).fill_(7),
+        "zeros_like": lambda: torch.zeros_like(there) + 1,
+        "slice": lambda: there.__setitem__(slice(1, 2), torch.zeros(1)) or there,
+    }
+    results = {}
+    for name, call in calls.items():
+        for _ in range(2):
+            result = error_of(call)
+        is_error = isinstance(result, list)
+        results[name] = result[2] if is_error else [result.tolist(), str(result.device)]
+    return results
+
+
 def main():
     a, b = torch.ones(2, device="cuda:1"), torch.ones(2, device="cuda:2")
     names = "SGD", "Adam", "Adafactor", "NAdam"
@@ -176,6 +220,8 @@ def main():
                 "copies": copies(),
                 "streams": streams(),
                 "two devices": error_of(lambda: (a + b).tolist()),
+                "in place": in_place_on_two(),
+                "with the cpu": with_the_cpu(),
                 "no device": error_of(lambda: torch.cuda.set_device(4)),
             }
         )

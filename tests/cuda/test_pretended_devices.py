@@ -62,3 +62,27 @@ def test_errors_of_devices():
     assert "cuda:1 and cuda:2" in text
     is_runtime_error, is_assertion, text = printed()["no device"]
     assert is_runtime_error and not is_assertion and "invalid device ordinal" in text
+
+
+def test_two_devices_are_refused_before_anything_is_changed():
+    """As PyTorch does: only `copy_` goes from one device to another."""
+    errors, a, b, place = printed()["in place"]
+    expected = "Expected all tensors to be on the same device, but found at least two devices, "
+    assert [error == "written" for error in errors] == [False, False, True, False] * 3
+    assert all(error.startswith(expected) for error in errors if error != "written")
+    assert (a, b, place) == ([0.0, 4.0], [4.0, 4.0], "cuda:1")
+
+
+def test_a_tensor_on_the_cpu_meets_one_on_a_gpu():
+    results = printed()["with the cpu"]
+    for name in "add", "add_", "linear", "cat":
+        assert "found at least two devices, cuda:1 and cpu!" in results.pop(name)
+    assert results == {
+        "number": [[3.0, 3.0], "cuda:1"],
+        "indices": [[1.0, 1.0, 1.0], "cuda:1"],
+        "copy_": [[3.0, 3.0], "cpu"],
+        "copy_ back": [[3.0, 3.0], "cuda:1"],
+        "fill_": [[7.0, 7.0], "cuda:1"],
+        "zeros_like": [[1.0, 1.0], "cuda:1"],
+        "slice": [[3.0, 0.0], "cuda:1"],
+    }
