@@ -371,14 +371,15 @@ def nan_to_num_backward(grad, self):
 
 
 def lerp(self, end, weight):
-    for name, operand in (("end", end), ("weight", weight)):
-        _check_same_dtype(self, name, operand)
+    _check_same_dtype(self, "end", end)
+    if getattr(weight, "ndim", 0):  # a number of any dtype may be one
+        _check_same_dtype(self, "weight", weight)
     promotion.refuse("lerp", self, dtypes.BOOLEAN, dtypes.INTEGRAL)
     return _lerp(self, end, weight)
 
 
 def _check_same_dtype(self, name, operand):
-    if getattr(operand, "ndim", 0) and operand.dtype != self.dtype:
+    if operand.dtype != self.dtype:
         first, second = (dtypes.from_numpy(tensor.dtype) for tensor in (self, operand))
         raise RuntimeError(
             f"expected dtype {first.name} for `{name}` but got dtype {second.name}: lerp does not "

@@ -180,6 +180,10 @@ def test_lerp_refuses_other_dtypes_and_names_the_operand():
     ):
         jaxgrad.lerp(jaxgrad.tensor([1.0]), jaxgrad.tensor([1j]), 0.5)
     count("errors")
+    one = jaxgrad.tensor([1.0])
+    with pytest.raises(RuntimeError, match=r"expected dtype .* for `end` but got dtype"):
+        jaxgrad.lerp(one, jaxgrad.tensor(1.0, dtype=jaxgrad.float64), 0.5)
+    assert jaxgrad.lerp(one, one, jaxgrad.tensor(0.5, dtype=jaxgrad.float64)).dtype is one.dtype
 
 
 # complex numbers
