@@ -13,10 +13,10 @@ python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
 # Make an environment anew that was copied along with its checkout, or that lost its Python.
-$(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx .venv-accelerator,$(shell test -x $(venv)/bin/python && \
+$(foreach venv,$(VENV) .venv-torch .venv-ecosystem .venv-onnx .venv-exports .venv-accelerator,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx accelerator walk wheel release-check clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded onnx exports accelerator walk wheel release-check clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -85,6 +85,9 @@ ecosystem-recorded: $(VENV)/quick_packages  # run those that are installed withi
 onnx: .venv-onnx/onnx  # the export to ONNX, whose converter has an environment of its own
 	.venv-onnx/bin/python -m pytest tests/onnx $(ARGUMENTS)
 
+exports: .venv-exports/exports  # ten architectures through each export, run without jaxgrad; ARGUMENTS="--only ONNX"
+	.venv-exports/bin/python tests/exports/run.py $(ARGUMENTS)
+
 accelerator: .venv-accelerator/accelerator  # is it right and fast on this machine's GPU or TPU? ten minutes, and a report to send back
 	.venv-accelerator/bin/python tests/accelerator/run.py $(ARGUMENTS)
 
@@ -114,7 +117,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 # A Python that is named is used or refused; without one, others may do.
 candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 
-$(VENV)/made .venv-torch/made .venv-ecosystem/made .venv-onnx/made .venv-accelerator/made:
+$(VENV)/made .venv-torch/made .venv-ecosystem/made .venv-onnx/made .venv-exports/made .venv-accelerator/made:
 	@for candidate in $(candidates); do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
@@ -141,6 +144,11 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 
 .venv-onnx/onnx: .venv-onnx/made pyproject.toml
 	.venv-onnx/bin/python -m pip install --editable '.[onnx]' hypothesis 'pytest>=8.3'
+	@touch $@
+
+# TensorFlow is of 1.3 GB, so no other target installs it.
+.venv-exports/exports: .venv-exports/made pyproject.toml
+	.venv-exports/bin/python -m pip install --editable '.[onnx,tensorflow]'
 	@touch $@
 
 # JAX for the accelerator of this machine, as far as its driver's version goes. The times of PyTorch stand beside ours where

@@ -65,7 +65,14 @@ async def answers(url, parts):
 
 
 BAD = [
+    b"",
     b"no json",
+    b"[]",
+    b'{"rows": null}',
+    b'{"rows": [[[' + b", ".join([b"1"] * 64) + b"]]]}",
+    b'{"rows": [[' + b", ".join([b"Infinity"] * 64) + b"]]}",
+    b'{"rows": [[' + b", ".join([b"1e999"] * 64) + b"]]}",
+    b'{"rows": [[' + b", ".join([b"null"] * 64) + b"]]}",
     b"{}",
     b'{"rows": []}',
     b'{"rows": [[1, 2]]}',
@@ -87,7 +94,11 @@ def test_server(weights, tmp_path):
             results = response.json()["probabilities"]
             np.testing.assert_allclose(results, expected(part, arrays), rtol=1e-5, atol=1e-6)
         for content in BAD:
-            assert client.post("/predict", content=content).status_code == 422
+            response = client.post("/predict", content=content)
+            assert response.status_code == 422 and response.json()["detail"][0]["msg"], content
+        assert client.get("/predict").status_code == 405
+        with socket.create_connection((client.base_url.host, client.base_url.port)) as gone:
+            gone.sendall(b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-length: 999\r\n\r\n{")
         assert client.get("/health").status_code == 200
     files = {file.name for file in (tmp_path / "cache").rglob("*")}
     with serving(path, tmp_path / "cache") as client:  # a warm start compiles nothing

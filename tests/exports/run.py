@@ -1,0 +1,120 @@
+"""Takes ten architectures through each export, and runs the files in fresh processes without
+jaxgrad: `make exports`.
+
+It prints the greatest difference between a file's outputs and the model's, for another batch than
+that of the export, and fails where one is beyond rounding.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "onnx"))
+from architectures import BATCHED, CASES, architecture
+
+import jaxgrad as torch
+
+HERE = Path(__file__).parent
+JAX = HERE.parent / "helpers/read_exported.py"
+TOLERANCE = 1e-5
+# StableHLO that TensorFlow 2.21 cannot read: the top_k of JAX 0.10.2
+TOO_NEW = {("SavedModel", "detection"): "vhlo.composite_v2"}
+
+
+def shapes(name, args):
+    batch = torch.export.Dim("batch")
+    batched = BATCHED.get(name, (True,) * len(args))
+    return tuple([{0: batch} if varies else None for varies in batched])
+
+
+def exported(name, model, args, path):
+    program = torch.export.export(model, args, dynamic_shapes=shapes(name, args))
+    torch.export.save(program, path)
+
+
+def traced(name, model, args, path):
+    torch.jit.trace(model, args).save(path)
+
+
+def converted(name, model, args, path):
+    torch.onnx.export(model, args, path, dynamic_shapes=shapes(name, args), external_data=False)
+
+
+EXPORTS = {
+    "torch.export": (exported, ".pt2", JAX),
+    "torch.jit": (traced, ".pt2", JAX),
+    "ONNX": (converted, ".onnx", HERE / "read_by_onnxruntime.py"),
+    "SavedModel": (exported, ".pt2", HERE / "read_by_tensorflow.py"),
+}
+
+
+def difference(path, results):
+    """The greatest difference between the outputs in a file and results."""
+    outputs = np.load(path.with_suffix(".outputs.npz"))
+    greatest = 0.0
+    for key, result in zip(outputs.files, results, strict=True):
+        wanted, output = result.numpy(), outputs[key]
+        if output.dtype != wanted.dtype or output.shape != wanted.shape:
+            return np.inf
+        greatest = max(greatest, float(abs(output.astype(float) - wanted.astype(float)).max()))
+    return greatest
+
+
+def batch_of(name, args):
+    """Three rows in place of the example's."""
+    batched = BATCHED.get(name, (True,) * len(args))
+    pairs = zip(args, batched, strict=True)
+    return [torch.stack([arg[1], arg[0], arg[1]]) if varies else arg for arg, varies in pairs]
+
+
+def measured(kind, names, folder):
+    """For each architecture the difference, or the words of an error that is known."""
+    write, suffix, reader = EXPORTS[kind]
+    expected = {}
+    for name in names:
+        model, args = architecture(name)
+        path = folder / f"{name}{suffix}"
+        write(name, model, args, path)
+        others = batch_of(name, args)
+        np.savez(path.with_suffix(".inputs.npz"), *[arg.numpy() for arg in others])
+        with torch.no_grad():
+            results = model(*others)
+        expected[path] = results if isinstance(results, tuple) else (results,)
+    subprocess.run([sys.executable, reader, folder], check=True, cwd=folder)
+    measures = {}
+    for path, results in expected.items():
+        error = path.with_suffix(".error")
+        known = TOO_NEW.get((kind, path.stem))
+        if known and error.exists() and known in error.read_text():
+            measures[path.stem] = known
+        else:
+            measures[path.stem] = np.inf if error.exists() else difference(path, results)
+    return measures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(EXPORTS), help="exports, such as ONNX")
+    parser.add_argument("--architectures", default=",".join(CASES))
+    options = parser.parse_args()
+    kinds, names = options.only.split(","), options.architectures.split(",")
+    table = {}
+    for kind in kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            table[kind] = measured(kind, names, Path(folder))
+    print("| architecture |", " | ".join(kinds), "|")
+    print("| --- |" + " --- |" * len(kinds))
+    for name in names:
+        cells = [table[kind][name] for kind in kinds]
+        shown = [cell if isinstance(cell, str) else f"{cell:.1e}" for cell in cells]
+        print(f"| {name} |", " | ".join(shown), "|")
+    numbers = [m for row in table.values() for m in row.values() if not isinstance(m, str)]
+    return any(not number <= TOLERANCE for number in numbers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
