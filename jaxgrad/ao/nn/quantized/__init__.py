@@ -6,6 +6,7 @@ They multiply integers exactly, and compute the numbers of PyTorch's engine FBGE
 import importlib
 
 from ....names.not_provided import names_of
+from . import functional as functional
 from .activation import ELU, Dropout, Hardswish, LeakyReLU, ReLU6, Sigmoid, Softmax
 from .convolution import (
     Conv1d,
