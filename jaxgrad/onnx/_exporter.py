@@ -79,10 +79,10 @@ def export(
     model; input_names, output_names: in order; opset_version: 20 if it is None; external_data: the
     parameters go to a second file, f with ".data"; dynamic_shapes: for each argument, by name or by
     position, a dict from dimensions to a name or `Dim` of an extent that varies; dynamic_axes: the
-    same by names of inputs; verify: compare with the
-    model by onnxruntime (in PyTorch False is the default); report: write the
-    operators to a file in artifacts_dir; export_params: False leaves the parameters out of the
-    file; dynamo: False returns None. The other arguments are PyTorch's, and are not used.
+    same by names of inputs; verify: compare with the model by onnxruntime (in PyTorch False is the
+    default); report: write the operators to a file in artifacts_dir; export_params: False leaves
+    the parameters out of the file; dynamo: False returns None. The other arguments are PyTorch's,
+    and are not used.
 
     The parameters are initializers with their names. It needs `pip install 'jaxgrad[onnx]'`.
 

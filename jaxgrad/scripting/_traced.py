@@ -105,8 +105,8 @@ def traced_module(module, inputs):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     for name, example in inputs.items():
         getattr(module, name)(*_tuple_of(example))
-    example = _tuple_of(inputs["forward"]), {} if "forward" in inputs else None
-    wrapped = _wrapped(module, TopLevelTracedModule, example if "forward" in inputs else None)
+    example = (_tuple_of(inputs["forward"]), {}) if "forward" in inputs else None
+    wrapped = _wrapped(module, TopLevelTracedModule, example)
     type(wrapped)._script_others = tuple(name for name in inputs if name != "forward")
     return wrapped
 

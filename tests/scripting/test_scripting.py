@@ -93,6 +93,8 @@ def test_extra_files_and_errors(tmp_path):
     assert both.other(torch.ones(1)).item() == 3
     with pytest.raises(RuntimeError, match="forward alone, and trace_module got inputs of other"):
         both.save(tmp_path / "n.pt")
+    other = torch.jit.trace_module(Both(), {"other": torch.ones(1)})
+    assert other.other(torch.ones(1)).item() == 3
 
 
 class Both(nn.Module):
