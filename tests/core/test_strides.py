@@ -55,7 +55,8 @@ def test_strides_in_memory_with_gaps():
 
 def test_every_view_is_recorded():
     recorded = map(ops.library.canonical, RECORDED["views"])
-    assert {*recorded} == layouts.VIEWS.keys()
+    # PyTorch has no operator for the parts of complex32
+    assert {*recorded, "_rounded_view"} == layouts.VIEWS.keys()
 
 
 def test_strides_of_pointwise_results():

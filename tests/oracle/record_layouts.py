@@ -98,6 +98,7 @@ ARGUMENTS = {
     "imag": [()],
     "view_as_real": [()],
     "view_as_complex": [()],
+    "_neg_view": [()],
 }
 FUNCTIONS = {
     "alias": torch.ops.aten.alias,
@@ -113,6 +114,7 @@ FUNCTIONS = {
     "imag": lambda x: x.imag,
     "view_as_real": torch.view_as_real,
     "view_as_complex": torch.view_as_complex,
+    "_neg_view": torch._neg_view,
 }
 COMPLEX = ("real", "imag", "view_as_real")
 
