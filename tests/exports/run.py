@@ -1,8 +1,8 @@
 """Takes ten architectures through each export, and runs the files in fresh processes without
 jaxgrad: `make exports`.
 
-It prints the greatest difference between a file's outputs and the model's, for another batch than
-that of the export, and fails where one is beyond rounding.
+It prints the greatest difference between a file's outputs and the model's, for other rows than
+those of the export, and fails where one is beyond rounding.
 """
 
 import argparse
@@ -64,11 +64,12 @@ def difference(path, results):
     return greatest
 
 
-def batch_of(name, args):
-    """Three rows in place of the example's."""
+def batch_of(kind, name, args):
+    """Three rows in place of the example's two; torch.jit.trace may fix sizes, so two again."""
+    rows = (1, 0) if kind == "torch.jit" else (1, 0, 1)
     batched = BATCHED.get(name, (True,) * len(args))
     pairs = zip(args, batched, strict=True)
-    return [torch.stack([arg[1], arg[0], arg[1]]) if varies else arg for arg, varies in pairs]
+    return [torch.stack([arg[n] for n in rows]) if varies else arg for arg, varies in pairs]
 
 
 def measured(kind, names, folder):
@@ -79,7 +80,7 @@ def measured(kind, names, folder):
         model, args = architecture(name)
         path = folder / f"{name}{suffix}"
         write(name, model, args, path)
-        others = batch_of(name, args)
+        others = batch_of(kind, name, args)
         np.savez(path.with_suffix(".inputs.npz"), *[arg.numpy() for arg in others])
         with torch.no_grad():
             results = model(*others)
