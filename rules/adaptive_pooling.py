@@ -9,8 +9,8 @@ import numpy
 from jaxgrad.rules import pooling
 
 from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import symbolic_extents as symbolic
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
-from jaxgrad.core.symbolic_extents import is_symbolic, namespace
 
 # adaptive: bin i of m along n elements is [floor(i * n / m), ceil((i + 1) * n / m))
 
@@ -66,7 +66,7 @@ def _sizes(name, output_size, dimensions):
 
 def _bins(length, parts):
     """The first element of each bin, and the one after its last."""
-    number = namespace(length).arange(parts)
+    number = symbolic.namespace(length).arange(parts)
     return number * length // max(parts, 1), -(-(number + 1) * length // max(parts, 1))
 
 
@@ -96,7 +96,7 @@ def _mean(self, output_size):
             self = _split(self, axis, parts).mean(axis + 1)
             continue
         starts, ends = _bins(length, parts)
-        if is_symbolic(length):
+        if symbolic.is_symbolic(length):
             self = _mean_of_bins(self, axis, starts, ends)
             continue
         total = _sum_of_ranges(self, axis, starts, ends)
@@ -168,7 +168,7 @@ def _mean_backward(grad, shape):
             grad = grad.reshape(*wide[:axis], length, *wide[axis + 2 :])
             continue
         starts, ends = _bins(length, parts)
-        if is_symbolic(length):
+        if symbolic.is_symbolic(length):
             operand = (*grad.shape[:axis], length, *grad.shape[axis + 1 :])
             mean = functools.partial(_mean_of_bins, axis=axis, starts=starts, ends=ends)
             transpose = jax.linear_transpose(mean, jax.ShapeDtypeStruct(operand, grad.dtype))
@@ -199,12 +199,12 @@ def _adaptive_max(name, dimensions, self, output_size):
 def _max_of_bins(bins, array, positions):
     axis, parts = bins
     length = array.shape[axis]
-    if _divides(length, parts) and not is_symbolic(length):
+    if _divides(length, parts) and not symbolic.is_symbolic(length):
         size = length // parts
         windows = pooling.Windows.of(axis, length, size, size, 0, 1, False)
         return pooling.max_of_windows(windows, array, positions)
     starts, ends = _bins(length, parts)
-    if is_symbolic(length):
+    if symbolic.is_symbolic(length):
         elements = _elements_of_bins(array, axis, starts, ends, -jnp.inf)
         place = jnp.expand_dims(pooling.index_of_greatest(elements, axis + 1), axis + 1)
         sources = [jnp.expand_dims(source, axis) for source in (array, *positions)]

@@ -14,8 +14,8 @@ from jaxgrad.rules import convolution_lowering as lowerings
 from jaxgrad.rules import volume_convolution as volumes
 
 from jaxgrad.core import dtypes, program, promotion
+from jaxgrad.core import symbolic_extents as symbolic
 from jaxgrad.core.primitive import op
-from jaxgrad.core.symbolic_extents import chosen
 
 # the three products; nothing else calls lax's convolution
 
@@ -615,7 +615,7 @@ def _check_columns(columns, kernel_size):
 def _counts(name, size, kernel_size, dilation, padding, stride):
     """The number of windows in each dimension."""
     counts = result_lengths(size, kernel_size, stride, padding, dilation)
-    if any(chosen(lambda n=count: n < 1) for count in counts):
+    if any(symbolic.chosen(lambda n=count: n < 1) for count in counts):
         raise RuntimeError(
             f"Given input with spatial size {tuple(size)}, kernel_size={tuple(kernel_size)}, "
             f"dilation={tuple(dilation)}, padding={tuple(padding)}, calculated shape of the array "

@@ -12,7 +12,7 @@ from jax import lax
 from jaxgrad.rules import norm as norms
 
 from jaxgrad.core import dtypes, promotion
-from jaxgrad.core.symbolic_extents import is_symbolic
+from jaxgrad.core import symbolic_extents as symbolic
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -145,7 +145,7 @@ class _Bags(typing.NamedTuple):
     def of(cls, indices, offsets, include_last_offset, padding_idx):
         count = max(offsets.shape[0] - include_last_offset, 0)
         places = lax.iota(offsets.dtype, indices.shape[0])
-        if any(map(is_symbolic, (*offsets.shape, *indices.shape))):
+        if any(map(symbolic.is_symbolic, (*offsets.shape, *indices.shape))):
             bags = (offsets <= places[:, None]).sum(1) - 1
         else:
             bags = jnp.searchsorted(offsets, places, side="right", method="scan_unrolled") - 1

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion, symbolic_extents
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import symbolic_extents as symbolic
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
-from jaxgrad.core.symbolic_extents import namespace
 
 # Longer windows are gathered: unrolled slices would make the program long.
 MAX_UNROLLED = 16
@@ -40,26 +40,26 @@ class Windows(typing.NamedTuple):
         room = length + 2 * padding - dilation * (size - 1) - 1
         count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
         if ceil_mode:  # no window starts in the padding at the end
-            count = symbolic_extents.smaller(count, -(-(length + padding) // stride))
+            count = symbolic.smaller(count, -(-(length + padding) // stride))
         return cls(axis, length, size, stride, padding, dilation, count)
 
     @property
     def edges(self):
         """The padding before and after, of which ceil_mode may want more after."""
-        if symbolic_extents.is_symbolic(self.length):
+        if symbolic.is_symbolic(self.length):
             return self.padding, self.padding + self.stride - 1  # enough for all lengths
         end = (self.count - 1) * self.stride + self.dilation * (self.size - 1) + 1
         return self.padding, max(0, end - self.length - self.padding)
 
     @property
     def starts(self):
-        return namespace(self.count).arange(self.count) * self.stride - self.padding
+        return symbolic.namespace(self.count).arange(self.count) * self.stride - self.padding
 
     @property
     def indices(self):
         """The element at each offset in each window, -1 in the padding."""
         indices = self.starts[:, None] + numpy.arange(self.size) * self.dilation
-        return namespace(self.count).where(indices < self.length, indices, -1).clip(-1)
+        return symbolic.namespace(self.count).where(indices < self.length, indices, -1).clip(-1)
 
     def slices(self, array):
         """Yield, for each offset in a window, the elements of all windows at this offset."""
@@ -104,7 +104,7 @@ def _windows(name, self, dimensions, kernel_size, stride, padding, dilation, cei
         Windows.of(first + i, self.shape[first + i], *geometry, ceil_mode)
         for i, geometry in enumerate(zip(sizes, strides, padding, dilation, strict=True))
     ]
-    if any(symbolic_extents.chosen(lambda count=w.count: count < 1) for w in windows):
+    if any(symbolic.chosen(lambda count=w.count: count < 1) for w in windows):
         shown = "x".join(map(str, self.shape[first - 1 :]))
         result = "x".join(
             map(str, (self.shape[first - 1], *(axis_windows.count for axis_windows in windows)))
@@ -183,7 +183,9 @@ def _max_pool(name, dimensions, self, *options):
     best, index = greatest_of_boxes(self, windows, max_of_windows)
     if any(axis_windows.dilation > 1 for axis_windows in windows):
         # all of a window may be padding; its index is no element's
-        outer = namespace(*[axis_windows.count for axis_windows in windows]).logical_or.outer
+        outer = symbolic.namespace(
+            *[axis_windows.count for axis_windows in windows]
+        ).logical_or.outer
         empty = functools.reduce(outer, [(e.indices < 0).all(1) for e in windows])
         index = jnp.where(empty, -1, index) if _may_hold(empty) else index
     return best, index
@@ -205,7 +207,7 @@ def greatest_of_boxes(array, boxes, reduce):
     # last dimension first, so that the first maximum in memory order wins a tie
     for box in reversed(boxes):
         array, positions = reduce(box, array, positions)
-    kind = jnp.int32 if symbolic_extents.chosen(lambda: math.prod(lengths) < 2**31) else jnp.int64
+    kind = jnp.int32 if symbolic.chosen(lambda: math.prod(lengths) < 2**31) else jnp.int64
     index = jnp.zeros((), kind)
     for length, position in zip(lengths, positions, strict=True):
         index = index * length + position.astype(kind)
@@ -372,7 +374,7 @@ def flat_places(indices, shape, dimensions):
             f"expected indices for a tensor of size {list(shape)}, but got {list(indices.shape)}"
         )
     size, plane = math.prod(shape), math.prod(shape[len(shape) - dimensions :])
-    kind = jnp.int32 if symbolic_extents.chosen(lambda: size < 2**31) else jnp.int64
+    kind = jnp.int32 if symbolic.chosen(lambda: size < 2**31) else jnp.int64
     planes = math.prod(shape[: len(shape) - dimensions])
     flat = indices.reshape(planes, math.prod(indices.shape[indices.ndim - dimensions :]))
     inside = (flat >= 0) & (flat < plane)
@@ -481,7 +483,7 @@ def _divisors(windows, with_padding, override):
     """The number of elements in each window: a number, or an array that broadcasts."""
     if override is not None:
         return override
-    arrays = namespace(*[axis_windows.count for axis_windows in windows])
+    arrays = symbolic.namespace(*[axis_windows.count for axis_windows in windows])
     counts = arrays.ones((), numpy.int64)
     for axis_windows in windows:
         last = axis_windows.length + (axis_windows.padding if with_padding else 0)
@@ -504,7 +506,7 @@ def _sum_of_windows(windows, array):
         return parts.reshape(*array.shape[:axis], count, size, *array.shape[axis + 1 :]).sum(
             axis + 1
         )
-    index = namespace(count).arange(count)[:, None] * windows.stride + numpy.arange(size)
+    index = symbolic.namespace(count).arange(count)[:, None] * windows.stride + numpy.arange(size)
     return jnp.take(array, index, axis).sum(axis + 1)
 
 
@@ -530,7 +532,7 @@ def _sum_over_windows(windows, array):
         )
         return functools.reduce(jnp.add, parts)
     array = _widened(array, axis, size - 1 - before, rest - span, stride - 1)
-    places = namespace(windows.length).arange(windows.length)
+    places = symbolic.namespace(windows.length).arange(windows.length)
     index = places[:, None] + numpy.arange(size)
     return jnp.take(array, index, axis).sum(axis + 1)
 

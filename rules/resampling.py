@@ -16,7 +16,7 @@ import numpy
 from jax import lax
 
 from jaxgrad.core import dtypes
-from jaxgrad.core.symbolic_extents import chosen, is_symbolic, namespace
+from jaxgrad.core import symbolic_extents as symbolic
 
 # so many taps become one expression, which XLA fuses; more become a loop
 _MOST_TERMS = 8
@@ -55,7 +55,7 @@ def upsampled_by(self, output_size, align_corners, scale_factors, *, mode):
 
 def _scaled(extent, factor):
     """An extent times a ratio, rounded down."""
-    if not is_symbolic(extent):
+    if not symbolic.is_symbolic(extent):
         return int(extent * factor)
     ratio = Fraction(factor).limit_denominator(1000)
     ratio = ratio if float(ratio) == factor else Fraction(factor)
@@ -72,7 +72,7 @@ def upsampled_backward(grad_output, output_size, input_size, align_corners, scal
             f"{list(grad_output.shape)}"
         )
     options = input_size, output_size, align_corners, scales
-    if namespace(*input_size[2:], *output_size) is jnp:
+    if symbolic.namespace(*input_size[2:], *output_size) is jnp:
         taps = _all_taps(_taps, grad_output, mode, *options)
         operand = jax.ShapeDtypeStruct(input_size, grad_output.dtype)
         return jax.linear_transpose(lambda x: _resampled(x, taps), operand)(grad_output)[0]
@@ -88,7 +88,7 @@ def _check_sizes(shape, output_size, count):
         raise RuntimeError(
             f"It is expected input_size equals to {count + 2}, but got size {len(shape)}"
         )
-    if any(chosen(lambda n=extent: n <= 0) for extent in (*shape[2:], *output_size)):
+    if any(symbolic.chosen(lambda n=extent: n <= 0) for extent in (*shape[2:], *output_size)):
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(shape[2:])} "
             f"and output {list(output_size)}"
@@ -115,7 +115,7 @@ def _all_taps(make, array, mode, input_size, output_size, align_corners, scales)
     for extent, size, scale in zip(input_size[2:], output_size, scales, strict=True):
         if _ignores_scale(mode, extent, size, len(scales)):
             scale = None
-        is_table = namespace(extent, size) is numpy  # a traced one is not kept
+        is_table = symbolic.namespace(extent, size) is numpy  # a traced one is not kept
         function = make if is_table else make.__wrapped__
         taps.append(function(mode, extent, size, align_corners, scale, number))
     return taps
@@ -140,7 +140,7 @@ def _taps(mode, extent, size, align_corners, scale, number):
     step = _step(extent, size, align_corners, scale, number)
     if mode in _WIDTHS:
         return _antialiased(mode, extent, size, step)
-    arrays = namespace(extent, size)
+    arrays = symbolic.namespace(extent, size)
     place = arrays.arange(size).astype(number)
     place = place * step if align_corners else (place + number(0.5)) * step - number(0.5)
     if mode == "linear":
@@ -160,7 +160,7 @@ def _nearest(mode, extent, size, scale):
     number = numpy.float32
     step = _step(extent, size, False, scale, number)
     offset = number(0.5 if mode == "nearest_exact" else 0)
-    arrays = namespace(extent, size)
+    arrays = symbolic.namespace(extent, size)
     place = (arrays.arange(size).astype(number) + offset) * step
     return arrays.minimum(arrays.floor(place).astype(int), extent - 1)[:, None]
 
@@ -169,7 +169,7 @@ def _step(extent, size, align_corners, scale, number):
     """The distance in the operand of two neighbours of the result."""
     if scale is not None and scale > 0 and not align_corners:
         return number(1 / scale)
-    if namespace(extent, size) is jnp:
+    if symbolic.namespace(extent, size) is jnp:
         extent, size = (jnp.asarray(count, number) for count in (extent, size))
         if align_corners:
             return jnp.where(size > 1, (extent - 1) / jnp.maximum(size - 1, 1), 0)

@@ -9,7 +9,7 @@ from functools import partial
 
 import jax
 
-from ..storage.alias import assign
+from ..storage.alias import assign, retaining
 from ..storage.commit import Before, set_all
 from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
@@ -281,10 +281,13 @@ class TensorEffects:
 
     def apply_each(self, run):
         """`apply` for all tensors: those that share memory are written to first."""
-        before = Before()
+        before, retained = Before(), []
         try:
             for effect in self.effects:
                 tensor = run.tensors[effect.number]
+                if effect.value is not None and effect.value.root is not None:
+                    node = retaining(tensor)
+                    retained += [] if node is None else [(tensor, node, tensor._nr)]
                 is_shared = effect.value is not None and tensor._alias is not None
                 if is_shared and effect.place is None:
                     before.save(tensor)
@@ -295,6 +298,11 @@ class TensorEffects:
             if not run.applied:
                 before.restore()
             raise
+        for tensor, node, output_nr in retained:
+            node.release(output_nr)
+            if retaining(tensor) is not None:
+                tensor._node.release(tensor._nr)
+            tensor.retain_grad()
 
 
 class SideEffect:

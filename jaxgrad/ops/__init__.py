@@ -16,6 +16,7 @@ import importlib
 import sys
 import types
 from collections.abc import Callable, Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from .. import rules
@@ -214,6 +215,8 @@ def has(name: str) -> bool:
 def __getattr__(name):
     if name.startswith("__") or has(name):
         return _late_global(name)
+    if PathFinder.find_spec(f"{__name__}.{name}", __path__) is not None:
+        raise AttributeError(f"the module {name!r} has not been imported")  # an import goes on
     # any other name may be a namespace, as in PyTorch
     return EmptyNamespace(__name__, name, globals().get)
 

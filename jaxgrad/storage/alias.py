@@ -588,13 +588,18 @@ def take(target: Tensor, value: Tensor, follow: bool):
         _follow(target, value._node, value._nr, value._tracked)
 
 
+def retaining(tensor) -> Node | None:
+    """The node that fills `.grad` of a tensor after `retain_grad`; None without that."""
+    node = tensor._node
+    is_retained = isinstance(node, Node) and node.retained_at(tensor._nr) is tensor
+    return node if is_retained else None
+
+
 def _follow(target, node, output_nr, tracked):
     """Move a tensor to another place in the graph, along with its retained gradient."""
-    before, number = target._node, target._nr
-    nodes = isinstance(before, Node) and isinstance(node, Node)
-    if nodes and before.retained_at(number) is target:
-        retained = before.extras.retained
-        before.extras.retained = {k: v for k, v in retained.items() if k != number}
+    before = retaining(target)
+    if before is not None and isinstance(node, Node):
+        before.release(target._nr)
         node.retain(output_nr, target)
     target._node, target._nr, target._tracked = node, output_nr, tracked
 

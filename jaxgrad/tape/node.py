@@ -137,6 +137,11 @@ class Node:
         # a new dict, since a pass in another thread may read the old one
         extras.retained = {**(extras.retained or {}), output_nr: weakref.ref(tensor)}
 
+    def release(self, output_nr: int):
+        """Undo `retain` for an output."""
+        retained = self.extras.retained
+        self.extras.retained = {k: v for k, v in retained.items() if k != output_nr}
+
     def retained_at(self, output_nr: int):
         """The tensor that retains the gradient of an output, or None."""
         extras = self.extras

@@ -568,3 +568,43 @@ def test_program_that_does_not_ask_is_not_run_again(monkeypatch):
         (loss + h.sum()).backward()
         assert loss.grad_fn is not None and h.requires_grad and not h.is_leaf
         assert "Backward" in repr(h) and not h.retains_grad
+
+
+def tripled_under_vmap(y):
+    torch.vmap(lambda row: row.mul_(3))(y)
+    return (y * y).sum()
+
+
+def tripled(y):
+    y.mul_(3)
+    return (y * y).sum()
+
+
+def tripled_in_part(y):
+    y[0:1].mul_(3)
+    return (y * y).sum()
+
+
+# PyTorch's retained gradients of (f(y) + y.sum()): those of the value after the write
+AFTER_WRITES = {
+    tripled: [13.0, 25.0],
+    tripled_in_part: [13.0, 9.0],
+    tripled_under_vmap: [13.0, 25.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "is_compiled"),
+    # a compiled call of vmap cannot be asked for the gradient of a result
+    [(tripled, False), (tripled, True), (tripled_in_part, False), (tripled_in_part, True)]
+    + [(tripled_under_vmap, False)],
+)
+@pytest.mark.parametrize("has_view", [False, True])
+def test_a_retained_gradient_is_that_of_the_written_value(function, is_compiled, has_view):
+    y = torch.tensor([1.0, 2.0], requires_grad=True) * 2
+    y.retain_grad()
+    view = y[0] if has_view else None
+    total = (torch.jit(function) if is_compiled else function)(y)
+    (total + y.sum()).backward()
+    assert y.grad.tolist() == AFTER_WRITES[function]
+    assert view is None or view.item() == y[0].item()

@@ -2,6 +2,8 @@
 
 import importlib
 import math
+import subprocess
+import sys
 import types
 
 import jax
@@ -323,3 +325,9 @@ def test_a_namespace_without_operators_is_asked_by_hasattr(tmp_path):
     text = "- name: nms(Tensor self) -> Tensor\n  forward: self\n  self: grad\n"
     ops.load(write(tmp_path, text), namespace="not_installed")
     assert space.nms(torch.tensor(2.0)).item() == 2 and hasattr(space, "nms")
+
+
+def test_a_module_of_the_package_is_no_namespace():
+    code = "from jaxgrad.ops import cards; print(cards.names()[:1])"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.stdout.startswith("['"), child.stderr
