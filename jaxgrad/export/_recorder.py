@@ -168,7 +168,7 @@ class Recorder:
             items = [self._call(operator.getitem, (node, number)) for number in range(count)]
             node, *_ = items
         self._note_writes(values)
-        self._bind(node, result)
+        self._bind(node, result, list if count == 1 else tuple)
 
     def _call(self, target, args, kwargs=None):
         """Add a node."""
@@ -178,8 +178,8 @@ class Recorder:
         node.meta.update(self._origin())
         return node
 
-    def _bind(self, node, result):
-        """Note which node the tensors of a result are."""
+    def _bind(self, node, result, kind=tuple):
+        """Note which node the tensors of a result are. kind: that of several in `meta["val"]`."""
         if isinstance(result, Tensor):
             node.meta["val"] = fake_of(result)
             self._know(result, node)
@@ -187,7 +187,7 @@ class Recorder:
             for number, item in enumerate(result):
                 if any(isinstance(leaf, Tensor) for leaf in _leaves(item)):
                     self._bind(self._call(operator.getitem, (node, number)), item)
-            node.meta["val"] = tuple(
+            node.meta["val"] = kind(
                 [fake_of(item) if isinstance(item, Tensor) else item for item in result]
             )
 

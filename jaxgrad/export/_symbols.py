@@ -33,7 +33,9 @@ class Symbols:
 
     def node(self, extent):
         """The node of a size. Raises LookupError for one that no size of an argument gives."""
-        return self._of(ast.parse(str(extent).replace("^", "**"), mode="eval").body)
+        node = self._of(ast.parse(str(extent).replace("^", "**"), mode="eval").body)
+        node.meta.setdefault("val", extent)
+        return node
 
     def _of(self, expression):
         if isinstance(expression, ast.Constant):

@@ -218,6 +218,22 @@ def test_sizes_that_vary_are_nodes():
     assert results[0].item() == 40 and results[1] == 5
 
 
+def test_values_in_the_notes_of_nodes():
+    """PyTorch notes a list for an operator that returns a list, and a tuple for several results."""
+
+    class Parts(nn.Module):
+        def forward(self, x):
+            left, right = x.chunk(2, 1)
+            return left.max(0)[0] + right.sum() * x.shape[0]
+
+    program = torch.export.export(
+        Parts(), (torch.ones(3, 4),), dynamic_shapes={"x": {0: torch.export.Dim("n")}}
+    )
+    notes = {node.name: node.meta["val"] for node in program.graph.nodes}
+    assert type(notes["chunk"]) is list and type(notes["max_1"]) is tuple
+    assert str(notes["sym_size_int"]) == "n"
+
+
 def test_no_grad_is_in_the_graph():
     def forward(self, x):
         with torch.no_grad():
