@@ -29,7 +29,8 @@ def main(settings: str):
     provide(options["library"])
     torch = importlib.import_module("torch")
     log = Log(options["log"])
-    log.write("start", version=torch.__version__, memory=resident_bytes())
+    version = importlib.import_module(options["library"]).__version__
+    log.write("start", version=version, memory=resident_bytes())
     seed(torch, options["seed"])
     if options.get("times"):
         Clock(torch, log).install()
