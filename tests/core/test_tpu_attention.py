@@ -90,7 +90,8 @@ def test_programs_for_one_tpu_have_the_kernel():
     assert kernels(shape, shape, shape) == 1
     half = jax.ShapeDtypeStruct(shape.shape, "float16")
     assert kernels(half, half, half) == 0
-    mesh = jax.sharding.AbstractMesh((2,), ("chips",))
+    types = (jax.sharding.AxisType.Auto,)
+    mesh = jax.sharding.AbstractMesh((2,), ("chips",), axis_types=types)
     place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(None, None, "chips"))
     split = jax.ShapeDtypeStruct(shape.shape, "float32", sharding=place)
     assert kernels(split, split, split) == 0
