@@ -40,7 +40,7 @@ def fake_of(tensor: Tensor) -> FakeTensor:
 
 
 def fake_like(struct) -> FakeTensor:
-    """The stand-in of an array of JAX, of which shape and dtype are known."""
+    """Stands for an array of JAX; it has a shape and a dtype, and no data."""
     return fake(tuple(struct.shape), as_dtype(struct.dtype))
 
 

@@ -196,7 +196,7 @@ class Recorder:
         constant = tensor
         if not is_concrete(current(tensor)):
             if any(isinstance(leaf, Tensor) or is_symbolic(leaf) for leaf in _leaves(args)):
-                return  # of which the numbers are not known
+                return  # its numbers are not known
             with jax.ensure_compile_time_eval():
                 constant = public(*args, **kwargs)
         copied = self._call(ops.aten.lift_fresh_copy.default, (self._lift(constant),))

@@ -60,7 +60,7 @@ class Symbols:
         return self._solved(text)
 
     def _solved(self, symbol):
-        """A symbol of which arguments only have a multiple and a summand: `2*n + 1`."""
+        """The node of a symbol `n` where the size of an argument is `2*n + 1`, or similar."""
         for text, source in self._sources.items():
             factor, offset = _parts(text, symbol)
             if factor:

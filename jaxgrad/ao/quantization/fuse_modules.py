@@ -63,7 +63,7 @@ def _fused(kinds, layers, is_qat):
 
 
 def _trained(kinds, layers):
-    """A layer with its batch normalization, of which `prepare_qat` makes one that trains both."""
+    """A layer followed by its batch normalization; `prepare_qat` replaces the pair by one layer."""
     layer, norm = layers[:2]
     if isinstance(layer, nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d):
         raise Exception("Fusing ConvTranspose+BatchNorm not yet supported in QAT.")
@@ -128,8 +128,8 @@ def fuse_modules_qat(
     fuser_func=fuse_known_modules,
     fuse_custom_config_dict=None,
 ):
-    """`fuse_modules` for a model that trains: layers with batch normalization stay two, of which
-    `prepare_qat` makes a layer of `ao.nn.intrinsic.qat`.
+    """`fuse_modules` for a model in training mode: a layer and its batch normalization become a
+    pair, which `prepare_qat` replaces by a layer of `ao.nn.intrinsic.qat`.
 
     >>> nn = jaxgrad.nn
     >>> model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU())
