@@ -42,6 +42,8 @@ from jaxgrad.table import Formula
 
 TESTS = Path(__file__).resolve().parents[1]
 SEED = 0
+# Not drawn for a sample: they would move it to formulas that take minutes each.
+UNDRAWN = {"_neg_view.self", "_rounded_view.self"}
 PRODUCTS = ast.Mult, ast.MatMult, ast.Div
 
 # Functions whose arguments may be exchanged.
@@ -458,10 +460,12 @@ def survivors(only, position):
 
 
 def chosen(arguments):
-    positions = range(len(targets(arguments.only)))
+    known = targets(arguments.only)
+    positions = range(len(known))
     if arguments.sample is None or arguments.sample >= len(positions):
         return positions
-    return sorted(random.Random(SEED).sample(positions, arguments.sample))
+    drawn = [place for place in positions if known[place].formula.label not in UNDRAWN]
+    return sorted(random.Random(SEED).sample(drawn, arguments.sample))
 
 
 def main():
