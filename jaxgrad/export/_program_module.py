@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 
 import jax
@@ -11,7 +10,7 @@ from ..autograd import grad_mode
 from ..core.symbolic_extents import exporting
 from ..frontend.generator import default_generator
 from ..frontend.jax_interop import wide_operator
-from ..fx.graph_module import HOOKS, GraphModule
+from ..fx.graph_module import HOOKS, GraphModule, copied_body
 from ..nn.module import Module
 from ..tape.tensor import Tensor, wrap
 from ._graph import LateGraph
@@ -124,12 +123,7 @@ class ProgramModule(Runner, GraphModule):
         return super().recompile()
 
     def __deepcopy__(self, memo):
-        copied = ProgramModule.__new__(ProgramModule)
-        memo[id(self)] = copied
-        body = {name: value for name, value in self.__dict__.items() if name not in HOOKS}
-        copied.__dict__.update(copy.deepcopy(body, memo))
-        for name in HOOKS:
-            object.__setattr__(copied, name, [])
+        copied = copied_body(self, ProgramModule, memo)
         if self._runs_graph:
             copied.recompile()
         return copied

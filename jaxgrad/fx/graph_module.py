@@ -136,6 +136,17 @@ def _deserialize_graph_module(forward: Callable, body: dict, graph_module_cls=No
 HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
 
+def copied_body(module: Module, kind: type, memo: dict) -> Module:
+    """A module of a class with deep copies of the attributes of another one, without hooks."""
+    copied = kind.__new__(kind)
+    memo[id(module)] = copied
+    body = {name: value for name, value in module.__dict__.items() if name not in HOOKS}
+    copied.__dict__.update(copy.deepcopy(body, memo))
+    for name in HOOKS:
+        object.__setattr__(copied, name, [])
+    return copied
+
+
 class GraphModule(Module):
     """A module whose forward pass is the code of a graph.
 
@@ -340,13 +351,7 @@ class GraphModule(Module):
         return copied
 
     def __deepcopy__(self, memo) -> GraphModule:
-        kind = type(self)
-        copied = kind.__new__(kind)
-        memo[id(self)] = copied
-        body = {name: value for name, value in self.__dict__.items() if name not in HOOKS}
-        copied.__dict__.update(copy.deepcopy(body, memo))
-        for name in HOOKS:
-            object.__setattr__(copied, name, [])
+        copied = copied_body(self, type(self), memo)
         type(copied).__name__ = "GraphModule"
         copied.graph = copied.__dict__["_graph"]
         for hook in self._deepcopy_hooks:
