@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import symbolic_extents as symbolic
 
 
 def constant_pad_nd(self, pad, value=0):
@@ -45,12 +46,12 @@ def check_lengths(ndim, pad):
 
 
 def _check_extent(extent, before, after):
-    if extent + before + after < 0:
+    if symbolic.chosen(lambda: extent + before + after < 0):
         raise RuntimeError(
             f"The input size {extent}, plus negative padding {before} and {after}, resulted in a "
             f"negative output size {extent + before + after}"
         )
-    if extent + min(before, 0) + min(after, 0) < 0:
+    if symbolic.chosen(lambda: extent + min(before, 0) + min(after, 0) < 0):
         raise RuntimeError(
             f"narrow(): length must be non-negative: pad cannot crop {max(-before, 0)} and "
             f"{max(-after, 0)} of {extent} elements"

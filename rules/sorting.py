@@ -369,7 +369,9 @@ def bounds(sequence, wanted, right):
         return jnp.where(is_above, middle + 1, low), jnp.where(is_above, high, middle)
 
     start = jnp.zeros(wanted.shape, jnp.int32)
-    return lax.fori_loop(0, int(extent).bit_length(), halve, (start, start + extent))[0]
+    # more steps than needed change nothing
+    steps = 31 if symbolic_extents.is_symbolic(extent) else int(extent).bit_length()
+    return lax.fori_loop(0, steps, halve, (start, start + extent))[0]
 
 
 def _read(sequence, places):

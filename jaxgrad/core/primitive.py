@@ -26,6 +26,7 @@ from .bounded_cache import ENTRY, BoundedCache, kernels, settings_in_force
 from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
 from .result_tuple import result_tuple
+from .symbolic_extents import has_symbolic, is_exported
 from .tracebacks import hide_frames
 
 template_store = LateModule("jaxgrad.core.template_store")
@@ -262,6 +263,8 @@ class Call(Program):
         # set when the value function has run
         self.several_seen, self.self_seen, self.missing_seen = False, False, ()
         self.mode = aval.joint_mode(primitive.name, inputs, primitive.crosses_devices)
+        if is_exported() and self.mode == aval.IMMEDIATE and has_symbolic(structure):
+            self.mode = aval.mode_of_trace()  # sizes that vary have numbers in the trace alone
         self.name = table.camel_case(primitive.name)
         self.tangent_maps: dict[tuple, derivative_rules.TangentMap] = {}
 

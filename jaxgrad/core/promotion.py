@@ -23,6 +23,7 @@ from jax import lax
 from . import dtypes
 from .dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGRAL
 from .pytorch_tensors import type_name
+from .symbolic_extents import is_symbolic
 
 _PYTHON_KINDS = (bool, int, float, complex)  # in the order of dtypes' categories
 _NUMBERS = (*_PYTHON_KINDS, numpy.generic)
@@ -116,6 +117,8 @@ def result_type(*operands) -> dtypes.dtype:
 def _rank_and_dtype(operand):
     if isinstance(operand, _NUMBERS) or getattr(operand, "weak_type", False):
         return 0, _number_dtype(operand)
+    if is_symbolic(operand):
+        return 0, dtypes.int64
     if not hasattr(operand, "dtype"):
         kind = type_name(operand)
         raise TypeError(f"{operand!r} has no dtype: must be Tensor, array or Number, not {kind}")

@@ -22,6 +22,13 @@ def is_symbolic(value) -> bool:
     return not isinstance(value, int) and export.is_symbolic_dim(value)
 
 
+def has_symbolic(value) -> bool:
+    """Whether a value is a symbolic extent, or a tuple or list with one at any depth."""
+    if isinstance(value, tuple | list):
+        return any(map(has_symbolic, value))
+    return is_symbolic(value)
+
+
 @contextlib.contextmanager
 def exporting():
     """The trace in the block is that of a program that is exported."""
@@ -30,6 +37,11 @@ def exporting():
         yield
     finally:
         _exporting.reset(token)
+
+
+def is_exported() -> bool:
+    """Whether the open trace is that of a program that is exported."""
+    return _exporting.get()
 
 
 def is_open(shape) -> bool:
@@ -72,14 +84,14 @@ def slice_of(part: slice, extent) -> tuple:
     step = 1 if part.step is None else part.step
     start = _bound(0 if part.start is None else part.start, extent)
     end = _bound(extent if part.stop is None else part.stop, extent)
-    length = _greater(end - start, 0)
+    length = larger(end - start, 0)
     return start, length if step == 1 or step < 0 else -(-length // step), step
 
 
 def _bound(bound, extent):
     """A bound of a slice between 0 and the extent."""
     if isinstance(bound, int) and bound < 0:
-        return _greater(extent + bound, 0)
+        return larger(extent + bound, 0)
     return smaller(bound, extent)
 
 
@@ -88,5 +100,6 @@ def smaller(first, second):
     return jax.core.min_dim(first, second)
 
 
-def _greater(first, second):
+def larger(first, second):
+    """The larger of two extents."""
     return jax.core.max_dim(first, second)

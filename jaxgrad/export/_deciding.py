@@ -214,7 +214,9 @@ def _refusal(shapes, error) -> Exception:
             f"{line_of(error)}"
         )
     named = _named(shapes, message)
-    is_size = isinstance(error, Decided | jax.errors.InconclusiveDimensionOperation)
+    # of numbers that are computed with sizes only: a tensor raises RuntimeError
+    kinds = Decided | jax.errors.InconclusiveDimensionOperation | jax.errors.ConcretizationTypeError
+    is_size = isinstance(error, kinds) and bool(shapes.ranges)
     starts = "Symbolic dimension", "associative scan over axis of non-constant size"
     if not (is_size or "_DimExpr" in message or message.startswith(starts)):
         return error

@@ -14,7 +14,7 @@ from .. import ops
 from ..autograd import grad_mode
 from ..core import dtypes
 from ..core.device import device, layout, memory_format
-from ..core.symbolic_extents import is_symbolic
+from ..core.symbolic_extents import has_symbolic, is_symbolic
 from ..late import LateModule
 from ..nn.module import Module
 from ..state.ownership import is_internal
@@ -22,7 +22,7 @@ from ..tape import mode
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, current, is_concrete
 from ..tape.torch_function import NOT_OVERRIDDEN, inside
-from ._fake import fake_of
+from ._fake import fake, fake_of
 from ._python_calls import call_of
 from ._symbols import Symbols
 
@@ -126,7 +126,8 @@ class Recorder:
             return NOT_OVERRIDDEN
         result = public(*args, **kwargs)
         with self._guarded():
-            if public.__name__ == "tensor":
+            is_made = public.__name__ == "as_tensor" and has_symbolic(args)
+            if public.__name__ == "tensor" or is_made:
                 self._constant(public, args, kwargs, result)
             elif parts is not None and (_has_tensor(result) or _writes(public, kwargs)):
                 self._record(*parts, result, (args, kwargs))
@@ -155,7 +156,10 @@ class Recorder:
             return None
 
     def _record(self, public, call, arguments, result, values):
-        if any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in _leaves(values)):
+        tensors = [leaf for leaf in _leaves(values) if isinstance(leaf, Tensor)]
+        # the graph has the operators of a Function's forward as those of any other code
+        is_tracked = any(tensor.requires_grad for tensor in tensors)
+        if is_tracked and mode.current_mode.get() not in (mode.MARK, mode.RULE):
             self._set_grad_mode(is_grad_enabled())
         count = 1 if call is None else len(call.schema.returns)
         if call is not None and _fits(call.schema, result):
@@ -195,13 +199,28 @@ class Recorder:
         """Record a tensor of numbers that the code makes: PyTorch copies an input."""
         constant = tensor
         if not is_concrete(current(tensor)):
-            if any(isinstance(leaf, Tensor) or is_symbolic(leaf) for leaf in _leaves(args)):
+            if any(isinstance(leaf, Tensor) for leaf in _leaves(args)):
                 return  # its numbers are not known
+            if has_symbolic(args):
+                node = self._of_sizes(args[0], tensor, tensor.shape)
+                return self._bind(self._call(ops.aten.detach_.default, (node,)), tensor)
             with jax.ensure_compile_time_eval():
                 constant = public(*args, **kwargs)
         copied = self._call(ops.aten.lift_fresh_copy.default, (self._lift(constant),))
         copied.meta["val"] = fake_of(tensor)
         self._bind(self._call(ops.aten.detach_.default, (copied,)), tensor)
+
+    def _of_sizes(self, data, tensor: Tensor, shape):
+        """The node of a tensor that the code makes of a size, or of lists with sizes."""
+        if isinstance(data, list | tuple):
+            nodes = [self._of_sizes(item, tensor, shape[1:]) for item in data]
+            node = self._call(ops.aten.stack.default, (nodes,))
+        else:
+            options = {"dtype": tensor.dtype, "device": device("cpu"), "pin_memory": False}
+            scalar = (self._argument(data),)
+            node = self._call(ops.aten.scalar_tensor.default, scalar, options)
+        node.meta["val"] = fake(tuple(shape), tensor.dtype)
+        return node
 
     def _lift(self, tensor: Tensor):
         """A new input of the graph for a tensor of numbers that are known."""

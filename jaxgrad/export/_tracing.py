@@ -130,8 +130,9 @@ class Traced:
         outputs: list[Tensor] = []
         constants: list = []
         for leaf in leaves:
-            if isinstance(leaf, Tensor):
-                outputs.append(leaf)
+            if isinstance(leaf, Tensor | jax.Array):
+                # a size that varies, minus a tensor, is an array of JAX
+                outputs.append(leaf if isinstance(leaf, Tensor) else wrap(leaf))
                 constants.append(None)
             elif is_symbolic(leaf):
                 outputs.append(wrap(jax.numpy.asarray(Varying.of_extent(leaf)._array)))

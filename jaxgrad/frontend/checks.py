@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import jax.numpy as jnp
+
 from ..core import dtypes, promotion
 from ..core.aval import Size
+from ..core.symbolic_extents import is_symbolic, larger, smaller
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
@@ -117,17 +120,22 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return tensor(list(self.shape))
 
 
-# ---- sizes are Python's numbers here
+# ---- sizes: Python's numbers, and in a program that is exported those that vary
 
 
-class _Symbolic:
+class _OfSizes(type):
+    def __instancecheck__(cls, value):
+        return cls.__name__ == "SymInt" and is_symbolic(value)
+
+
+class _Symbolic(metaclass=_OfSizes):
     def __new__(cls, *args, **kwargs):
         raise TypeError(f"torch.{cls.__name__}: sizes and numbers are Python's here")
 
 
 class SymInt(_Symbolic):
-    """PyTorch's class of sizes that are not known. Sizes are ints here, and nothing is one. A call
-    raises TypeError.
+    """PyTorch's class of sizes that are not known: those that vary in a program that is exported.
+    All others are ints. A call raises TypeError.
 
     >>> isinstance(jaxgrad.ones(3).shape[0], jaxgrad.SymInt)
     False
@@ -152,22 +160,22 @@ class SymBool(_Symbolic):
 
 @api_boundary
 def sym_int(a) -> int:
-    """A number without its fraction, as an int.
+    """A number without its fraction, as an int; a size that varies is one.
 
     >>> jaxgrad.sym_int(-2.7)
     -2
     """
-    return math.trunc(a)
+    return a if is_symbolic(a) else math.trunc(a)
 
 
 @api_boundary
 def sym_float(a) -> float:
-    """A number as a float.
+    """A number as a float; a size that varies gives a number of the exported program.
 
     >>> jaxgrad.sym_float(3)
     3.0
     """
-    return float(a)
+    return a * 1.0 if is_symbolic(a) else float(a)
 
 
 @api_boundary
@@ -180,7 +188,9 @@ def sym_not(a) -> bool:
     return not a
 
 
-def _joined(choose, a, b):
+def _joined(choose, of_sizes, a, b):
+    if is_symbolic(a) or is_symbolic(b):
+        return of_sizes(a, b)
     # a float where one of the two is one
     kind = float if isinstance(a, float) or isinstance(b, float) else int
     return kind(choose(a, b))
@@ -193,7 +203,7 @@ def sym_max(a, b):
     >>> jaxgrad.sym_max(3, 2.0)
     3.0
     """
-    return _joined(max, a, b)
+    return _joined(max, larger, a, b)
 
 
 @api_boundary
@@ -203,7 +213,7 @@ def sym_min(a, b):
     >>> jaxgrad.sym_min(3, 2.0)
     2.0
     """
-    return _joined(min, a, b)
+    return _joined(min, smaller, a, b)
 
 
 @api_boundary
@@ -223,7 +233,7 @@ def sym_sqrt(a) -> float:
     >>> jaxgrad.sym_sqrt(9)
     3.0
     """
-    return math.sqrt(a)
+    return jnp.sqrt(a * 1.0) if is_symbolic(a) else math.sqrt(a)
 
 
 @api_boundary

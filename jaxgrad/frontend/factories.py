@@ -113,7 +113,7 @@ def _ones(shape, dtype, module):
 
 
 def _full(shape, dtype, module, value):
-    return module.full(shape, value.astype(dtype))
+    return module.full(shape, module.asarray(value, dtype))
 
 
 def _arange(shape, dtype, module, start, step):
@@ -205,7 +205,11 @@ def _filled(name, shape, fill_value, default, options):
     if default is None:
         default = dtypes.int64 if type(number) is int else promotion.result_type(number)
     dtype = named_dtypes.of_tensor(dtype_of(options, default))
-    value = dtypes.of_array(np.asarray(promotion.checked_element(number, dtype, shape)), dtype)
+    if is_symbolic(number):
+        value = number  # of which the exported program makes an array
+    else:
+        element = promotion.checked_element(number, dtype, shape)
+        value = dtypes.of_array(np.asarray(element), dtype)
     return create(name, _full, shape, dtype, options, value)
 
 
@@ -416,11 +420,12 @@ def eye(n: int, m: int | None = None, **options: Unpack[FactoryOptions]) -> Tens
             [0., 1.]])
     """
     for name, extent in (("n", n), ("m", n if m is None else m)):
-        if isinstance(extent, bool) or not hasattr(extent, "__index__"):
+        is_size = hasattr(extent, "__index__") or is_symbolic(extent)
+        if isinstance(extent, bool) or not is_size:
             raise TypeError(f"eye(): argument '{name}' must be int, not {type(extent).__name__}")
         if extent < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {extent}")
-    shape = (operator.index(n), operator.index(n if m is None else m))
+    shape = shape_of("eye", (n, n if m is None else m))
     return create("eye", _eye, shape, dtype_of(options, dtypes.get_default_dtype()), options)
 
 

@@ -100,6 +100,8 @@ def _at(tensor, dim, index):
     extent = shape[dim]
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    if is_symbolic(index):
+        return ops.select(tensor, dim, index)
     return ops._select(tensor, dim, index if index >= 0 else index + extent)
 
 
@@ -274,6 +276,8 @@ def _known(part):
         return _known_list(part)
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str': a tensor has no fields with names")
+    if is_symbolic(part):
+        return part
     is_index = hasattr(part, "__index__") and not is_of_pytorch(part)
     if isinstance(part, np.bool_) or not is_index:
         raise IndexError(

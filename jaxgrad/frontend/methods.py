@@ -12,9 +12,11 @@ from .. import ops
 from ..autograd import variable
 from ..core import dtypes, pending, promotion, world
 from ..core.aval import has_numbers
+from ..core.jax_internals import is_asked_as_operand
 from ..core.pending import Pending
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
+from ..core.symbolic_extents import is_exported
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..tape import interception, mode
@@ -275,6 +277,8 @@ class TensorMethods:
         is_of_jax = str(caller.f_globals.get("__name__")).partition(".")[0] == "jax"
         if is_of_jax and caller.f_code.co_name in _ASKING:
             raise RuntimeError(RESULT)  # JAX has another text for a TypeError
+        if is_exported() and is_asked_as_operand(caller):
+            raise AttributeError  # a number of sizes: the tensor computes
         return self._as_jax_array
 
     def _as_jax_array(self):

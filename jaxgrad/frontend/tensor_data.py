@@ -21,6 +21,7 @@ from ..core.aval import meta_array, strong, types_of_trace, with_strides
 from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
+from ..core.symbolic_extents import has_symbolic, is_exported, is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
@@ -250,6 +251,8 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         return on_device(_converted(data, dtype), device)
     if hasattr(data, "__array__"):
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
+    if is_exported() and has_symbolic(data):
+        return on_device(_from_sizes(data, dtype), device)
     run = mode.drawn_run.get()
     drawn = None if run is None else run.array_of(_from_python, data, dtype)
     if drawn is not None:
@@ -343,6 +346,15 @@ def _is_sequence(item) -> bool:
     return isinstance(item, list | tuple | range | memoryview | bytearray)
 
 
+def _from_sizes(data, dtype):
+    """An array of the exported program, of numbers and nested sequences with sizes that vary."""
+    shape, leaves = _flatten(data)
+    common = _common_dtype({*map(type, leaves)}, leaves) if dtype is None else dtype
+    with types_of_trace():
+        numbers = [jnp.asarray(leaf, promotion.available(common)) for leaf in leaves]
+        return jnp.stack(numbers).reshape(shape)
+
+
 def _common_dtype(kinds, leaves):
     """The dtype that all elements promote to; the default dtype if there are none."""
     if not kinds:
@@ -378,6 +390,8 @@ def _leaf_dtype(leaf):
     for kind in (bool, int, float, complex):
         if isinstance(leaf, kind):
             return _python_dtype(kind)
+    if is_symbolic(leaf):
+        return _python_dtype(int)
     raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 

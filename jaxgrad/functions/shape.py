@@ -13,6 +13,7 @@ from ..core.aval import Size
 from ..core.device import contiguous_format
 from ..core.dtypes import int32, int64
 from ..core.pytorch_tensors import type_name
+from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..frontend import tensor_data
 from ..frontend.tensor_data import from_numpy
@@ -256,7 +257,8 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
         input, dim = (input if input.ndim == 1 else input.flatten()), 0
     if isinstance(repeats, Tensor):
         return _repeated_slices(input, repeats, dim, output_size)
-    if isinstance(repeats, bool) or not hasattr(repeats, "__index__"):
+    is_number = hasattr(repeats, "__index__") or is_symbolic(repeats)
+    if isinstance(repeats, bool) or not is_number:
         kind = type(repeats).__name__
         raise TypeError(
             "repeat_interleave() received an invalid combination of arguments: repeats must be "

@@ -1,5 +1,7 @@
 """Sizes that vary: their ranges, and what depends on them."""
 
+import math
+
 import pytest
 from helpers.exported_models import MODELS
 
@@ -209,3 +211,56 @@ def test_layers_of_functions_have_the_names_of_their_inputs():
     )
     assert program.module()(torch.ones(3, 1, 4, 4)).shape == (3, 1, 2, 2)
     assert program.graph_signature.user_inputs == ("input",)
+
+
+TABLE = torch.arange(40.0)
+# by what is computed of x and its size n, the numbers for n = 3 and n = 4 and x = 1, 2, ..., n
+USES_OF_SIZES = {
+    "tensor(n)": (lambda x, n: torch.tensor(n), 3, 4),
+    "tensor([0, n - 1])": (lambda x, n: torch.tensor([0, n - 1]), [0, 2], [0, 3]),
+    "tensor(n, dtype)": (lambda x, n: torch.tensor(n, dtype=torch.float32).sqrt() ** 2, 3.0, 4.0),
+    "full": (lambda x, n: torch.full((2,), n), [3, 3], [4, 4]),
+    "scalar_tensor": (lambda x, n: torch.scalar_tensor(n), 3.0, 4.0),
+    "eye": (lambda x, n: torch.eye(n).sum(0), [1.0] * 3, [1.0] * 4),
+    "repeat_interleave": (lambda x, n: x[:1].repeat_interleave(n), [1.0] * 3, [1.0] * 4),
+    "an index": (lambda x, n: x[n - 1], 3.0, 4.0),
+    "indices": (lambda x, n: torch.stack([x[n - 2], x[-1]]), [2.0, 3.0], [3.0, 4.0]),
+    "a write": (lambda x, n: x.clone().index_fill_(0, torch.tensor([n - 1]), 0)[-1], 0.0, 0.0),
+    "rows of a constant": (lambda x, n: TABLE[:n] + x, [1.0, 3.0, 5.0], [1.0, 3.0, 5.0, 7.0]),
+    "pad": (lambda x, n: F.pad(x, (0, 5 - n)), [1.0, 2.0, 3.0, 0, 0], [1.0, 2.0, 3.0, 4.0, 0]),
+    "circular": (
+        lambda x, n: F.pad(x[None], (1, 1), mode="circular")[0],
+        [3.0, 1.0, 2.0, 3.0, 1.0],
+        [4.0, 1.0, 2.0, 3.0, 4.0, 1.0],
+    ),
+    "searchsorted": (lambda x, n: torch.searchsorted(x, torch.tensor([9.0])), [3], [4]),
+    "diff": (lambda x, n: x.diff(), [1.0] * 2, [1.0] * 3),
+    "sizes on the left": (lambda x, n: n - x, [2.0, 1.0, 0.0], [3.0, 2.0, 1.0, 0.0]),
+    "sym_max": (lambda x, n: x[:1] * torch.sym_max(n, 2), [3.0], [4.0]),
+    "sym_min": (lambda x, n: x[:1] * torch.sym_min(n, 3), [3.0], [3.0]),
+    "sym_float": (lambda x, n: x[:1] * torch.sym_float(n), [3.0], [4.0]),
+    "sym_sqrt": (lambda x, n: x[:1] * torch.sym_sqrt(n) ** 2, [3.0], [4.0]),
+    "sym_int": (lambda x, n: x[: torch.sym_int(n) - 1].sum(), 3.0, 6.0),
+    "SymInt": (lambda x, n: x[: int(isinstance(n, int | torch.SymInt))], [1.0], [1.0]),
+}
+
+
+def test_code_computes_with_sizes():
+    def forward(x):
+        return {name: use(x, x.shape[0]) for name, (use, *_) in USES_OF_SIZES.items()}
+
+    module = program_of(forward, torch.ones(5), shapes={0: Dim("n", min=2, max=5)}).module()
+    for place, size in enumerate((3, 4), 1):
+        results = module(torch.arange(1.0, size + 1))
+        for name, row in USES_OF_SIZES.items():
+            expected = torch.tensor(row[place])
+            assert results[name].dtype == expected.dtype, name
+            torch.testing.assert_close(results[name], expected)
+
+
+@pytest.mark.parametrize("use", [round, int, math.ceil])
+def test_numbers_of_sizes_that_must_be_ints(use):
+    with pytest.raises(
+        RuntimeError, match=r"Constraints violated .n.*needs an int there, at .*use"
+    ):
+        program_of(lambda x: x[: use(x.shape[0] / 2)], torch.ones(4), shapes={0: Dim("n")})

@@ -345,3 +345,43 @@ def test_exports_in_inference_mode_have_a_graph():
     assert [line.split("(")[0] for line in lines(program)] == [
         *("linear = aten.linear.default", "relu_ = aten.relu_.default")
     ]
+
+
+def test_tensors_of_sizes_are_nodes():
+    def forward(self, x):
+        n = x.shape[0]
+        return torch.tensor([[n], [2]]), n - x, torch.tensor(n, dtype=torch.float32)
+
+    program = export(module(forward), (torch.ones(4),), dynamic_shapes=({0: Dim("n")},))
+    targets = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    # torch 2.13: these, and checks and conversions of each tensor that change nothing
+    assert targets == [
+        "aten.sym_size.int",
+        *["aten.scalar_tensor.default", "aten.stack.default"] * 2,
+        *["aten.stack.default", "aten.detach_.default"],
+        "aten.rsub.Scalar",
+        *["aten.scalar_tensor.default", "aten.detach_.default"],
+    ]
+    sizes, rest, number = program.graph_module(torch.tensor([1.0, 2.0, 3.0]))
+    assert sizes.tolist() == [[3], [2]] and number.item() == 3
+    assert rest.tolist() == [2, 1, 0]
+
+
+def test_a_function_of_the_user_is_its_operators():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            return x.sin() * weight
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None
+
+    def forward(self, x):
+        return Scaled.apply(x, self.weight) + 1
+
+    net = module(forward)
+    net.weight = nn.Parameter(torch.ones(3))
+    program = export(net, (torch.ones(3),))
+    targets = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert targets == ["aten.sin.default", "aten.mul.Tensor", "aten.add.Tensor"]

@@ -136,7 +136,8 @@ def test_merged_and_split_dimensions():
 def test_the_package_functorch():
     code = (
         "import jaxgrad.compat; jaxgrad.compat.install()\n"
-        "import functorch\nfrom functorch.experimental import chunk_vmap\n"
+        "import functorch\nfrom functorch.experimental import chunk_vmap, control_flow\n"
+        "import torch\nassert control_flow.cond is torch.cond\n"
         "import torch._functorch.apis, torch._vmap_internals\n"
         "assert functorch.vmap is torch.func.vmap is torch._functorch.apis.vmap\n"
         "assert torch._vmap_internals.vmap is torch.vmap and torch._C._functorch"
