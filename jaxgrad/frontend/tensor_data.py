@@ -25,6 +25,7 @@ from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, abstract_value, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
@@ -72,6 +73,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         check_pinning("tensor()")
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
+    if is_sparse(data):
+        return data.detach().to(device, dtype, copy=True).requires_grad_(requires_grad)
     return finish(_array_of(data, _as_dtype(dtype), _place(data, device)), requires_grad)
 
 

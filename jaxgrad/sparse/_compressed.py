@@ -403,8 +403,8 @@ def part(tensor: CompressedTensor, result: Tensor) -> Tensor:
 def _check_product(name, mat1, mat2):
     if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
-            f"{name}: mat1 and mat2 shapes cannot be multiplied: {list(mat1.shape)} and "
-            f"{list(mat2.shape)}"
+            f"{name}: mat1 and mat2 shapes cannot be multiplied ({_pattern.words(mat1.shape)} and "
+            f"{_pattern.words(mat2.shape)})"
         )
 
 
