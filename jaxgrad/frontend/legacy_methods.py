@@ -37,8 +37,7 @@ class LegacyMethods:
         >>> x.new([1, 2]), x.new(2, 3).shape
         (tensor([1., 2.]), torch.Size([2, 3]))
         """
-        options.setdefault("device", self.device)
-        return legacy_types.construct("new()", self.dtype, None, arguments, options)
+        return legacy_types.construct("new()", self.dtype, self.device, arguments, options)
 
     @api_boundary
     def apply_(self, callable) -> Tensor:

@@ -96,6 +96,8 @@ def make(name: str, size, dtype, options):
     out, layout = options.get("out"), options.get("layout")
     if name in ("full", "full_like", "ones"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+    if name.endswith("_window"):
+        raise RuntimeError(f"{name} is not implemented for sparse types, here {layout}")
     if name not in ("zeros", "empty", "zeros_like", "new_zeros", "new_empty"):
         refuse({"empty_like": "empty_strided"}.get(name, name))
     factory = _construction.sparse_coo_tensor
