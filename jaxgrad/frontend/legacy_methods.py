@@ -244,6 +244,7 @@ def _of_others(name: str, kind: str, what: str):
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it is for "
             f"{kind} tensors, and this is a tensor of shape {list(self.shape)} that is none"
+            + ("; torch.quantize_per_tensor or a QuantStub makes one" * (kind == "quantized"))
         )
 
     method.__name__ = name
