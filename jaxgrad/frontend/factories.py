@@ -28,7 +28,7 @@ from ..core import (
     world,
 )
 from ..core.aval import meta_array, with_strides
-from ..core.device import default_device, preserve_format
+from ..core.device import default_device, preserve_format, strided
 from ..core.pending import value_of
 from ..core.pytorch_tensors import type_name
 from ..core.symbolic_extents import is_symbolic
@@ -510,7 +510,7 @@ def empty_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.empty_like(jaxgrad.arange(3)).dtype
     torch.int64
     """
-    if is_sparse(input) and options.get("layout") in (None, input.layout):
+    if is_sparse(input) and options.get("layout") is not strided:
         return implementation().empty_like(input, options)
     options = like("empty_like", input, options)
     return create("empty_like", _zeros, input.shape, dtype_of(options, None), options)

@@ -228,6 +228,17 @@ class LegacyMethods:
     def __idiv__(self, other) -> Tensor:
         return self.div_(other)
 
+    def resize_as_sparse_(self, the_template) -> Tensor:
+        """Take the sizes of another sparse tensor, in place. Raises RuntimeError for a dense one.
+
+        >>> jaxgrad.eye(2).to_sparse().resize_as_sparse_(jaxgrad.eye(3).to_sparse()).shape
+        torch.Size([3, 3])
+        """
+        raise RuntimeError(
+            "resize_as_sparse_compressed_: self  expected sparse compressed tensor layout but got "
+            f"Strided, a tensor of shape {list(self.shape)}"
+        )
+
     def is_distributed(self) -> bool:
         """Return False: no tensor is distributed in PyTorch's sense.
 
@@ -265,7 +276,6 @@ _OF_OTHERS = {
     "quantized": OF_QUANTIZED,
     "nested": {"to_padded_tensor": "Return the components as one tensor, padded to one shape"},
     "sparse": {
-        "resize_as_sparse_": "Take the sizes of another sparse tensor, in place",
         "sparse_resize_": "Change sizes and numbers of dimensions of a sparse tensor, in place",
         "sparse_resize_and_clear_": "Change the sizes of a sparse tensor and drop its elements",
     },

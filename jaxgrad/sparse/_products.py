@@ -9,7 +9,7 @@ from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
 from . import _pattern, _refusals
 from ._arithmetic import add, mul
-from ._elements import coalesce, ndim_of
+from ._elements import coalesce, ndim_of, to_dense
 from ._pattern import needed, sparse_dims
 from ._shapes import t
 
@@ -176,11 +176,21 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor
     if is_sparse(self) and is_sparse(mat1) and is_sparse(mat2):
         product = mul(mm(mat1, mat2), alpha)
         return product if beta == 0 else add(mul(self, beta), product)
-    if is_sparse(self) or is_sparse(mat2) or not is_sparse(mat1):
+    if is_sparse(self):
         raise RuntimeError(
-            "addmm_sparse_dense: expected a strided result and a strided mat2, with a sparse mat1: "
-            "only mat1 may be sparse"
+            "addmm: a sparse tensor is added to the product of two sparse matrices alone; use "
+            "to_dense()"
         )
+    if self.ndim > 2:
+        raise RuntimeError(
+            f"addmm: expand of shape {list(self.shape)} to that of the product: the number of "
+            "sizes provided (2) must be greater or equal to the number of dimensions in the tensor "
+            f"({self.ndim})"
+        )
+    if is_sparse(mat2) or not is_sparse(mat1):
+        product = mm(mat1, mat2)
+        product = ops.mul(to_dense(product) if is_sparse(product) else product, alpha)
+        return product if beta == 0 else ops.add(product, ops.mul(self, beta))
     _check_operands("addmm", mat1, mat2)
     check_matrix("addmm", mat1, tuple(mat2.shape))
     return getattr(ops, operator)(
