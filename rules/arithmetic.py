@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import device_axes, dtypes, promotion
 from jaxgrad.core.primitive import op
 
 # marks a family of elementwise operators, whose results have the strides of their operands
@@ -369,7 +369,7 @@ def _integer_power(base, exponent):
     exponent = lax.max(exponent, _zero(exponent))
     shape = jnp.broadcast_shapes(base.shape, exponent.shape)
     start = jnp.ones(shape, base.dtype), base, exponent
-    return lax.while_loop(is_unfinished, square_and_multiply, start)[0]
+    return device_axes.while_loop(is_unfinished, square_and_multiply, start)[0]
 
 
 def square(self):

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, program, promotion, symbolic_extents, tpu_attention
+from jaxgrad.core import device_axes, dtypes, program, promotion, symbolic_extents, tpu_attention
 
 # The scores of a call that are made at once, and those of a block. Measured on CPUs: see
 # tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
@@ -282,7 +282,7 @@ def _over_blocks(block, by_row, keyed, mask, is_causal):
     sums, results = [jnp.zeros(x.shape, _wide(x.dtype)) for x in shapes], []
     for start, stop, seen in _ranges(by_row[1].shape[3] // rows, rows, keys, is_causal):
         begin, numbers = [x[:, :, :seen] for x in sums], jnp.arange(start, stop)
-        end, rows_of_range = lax.scan(functools.partial(add, seen), begin, numbers)
+        end, rows_of_range = device_axes.scan(functools.partial(add, seen), begin, numbers)
         pairs = zip(sums, end, strict=True)
         sums = [lax.dynamic_update_slice_in_dim(*pair, 0, 2) for pair in pairs]
         results.append(rows_of_range)
