@@ -252,7 +252,8 @@ _LATER |= dict.fromkeys(
 )
 _LATER |= {"ScriptModule": "scripting", "Future": "compiled.future"}
 _LATER |= dict.fromkeys(
-    ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm"), "sparse._early_names"
+    ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm", "_sparse_broadcast_to"),
+    "sparse._early_names",
 )
 _LATER |= {"sparse_coo_tensor": "sparse._construction"}
 _LATER |= dict.fromkeys(

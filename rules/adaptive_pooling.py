@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy
 from jaxgrad.rules import pooling
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import device_axes, dtypes, promotion
 from jaxgrad.core import symbolic_extents as symbolic
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
@@ -171,7 +171,7 @@ def _mean_backward(grad, shape):
         if symbolic.is_symbolic(length):
             operand = (*grad.shape[:axis], length, *grad.shape[axis + 1 :])
             mean = functools.partial(_mean_of_bins, axis=axis, starts=starts, ends=ends)
-            transpose = jax.linear_transpose(mean, jax.ShapeDtypeStruct(operand, grad.dtype))
+            transpose = jax.linear_transpose(mean, device_axes.operand(operand, grad))
             (grad,) = transpose(grad)
             continue
         grad = grad / _along(ends - starts, axis, grad).astype(grad.dtype)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import device_axes, dtypes, promotion
 from jaxgrad.core.primitive import op
 
 # marks a family of elementwise operators, whose results have the strides of their operands
@@ -65,7 +65,7 @@ def check_multiple(dtype, name, number):
 
 def _with_multiple(combine, self, other, alpha):
     """`combine(self, alpha * other)` in the dtype of both operands."""
-    if _is_one(alpha):
+    if type(alpha) is int and alpha == 1:
         return combine(self, other)
     dtype = promotion.result_type(self, other)
     check_multiple(dtype, "alpha", alpha)
@@ -117,21 +117,29 @@ def maybe_multiply(grad, scalar):
 @promotion.in_single
 @promotion.common
 def addcmul(self, tensor1, tensor2, *, value=1):
+    if self.dtype == bool:
+        raise NotImplementedError(
+            "\"addcmul_cpu_out\" not implemented for 'Bool': convert to another dtype first"
+        )
     return add(self, _times(mul(tensor1, tensor2), value))
 
 
 addcmul.precondition = promotion.refuse_overflow
 
 
-@promotion.in_single
-@promotion.common
 def addcdiv(self, tensor1, tensor2, *, value=1):
-    if not jnp.issubdtype(self.dtype, jnp.inexact):
+    if max(_category(tensor1), _category(tensor2)) <= dtypes.INTEGRAL:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future release "
             "addcdiv will perform a true division of tensor1 and tensor2: write "
             "self + value * div(tensor1, tensor2), with a rounding_mode if you want integers"
         )
+    return _with_quotient(self, tensor1, tensor2, value)
+
+
+@promotion.in_single
+@promotion.common
+def _with_quotient(self, tensor1, tensor2, value):
     return add(self, _times(lax.div(tensor1, tensor2), value))
 
 
@@ -361,7 +369,7 @@ def _integer_power(base, exponent):
     exponent = lax.max(exponent, _zero(exponent))
     shape = jnp.broadcast_shapes(base.shape, exponent.shape)
     start = jnp.ones(shape, base.dtype), base, exponent
-    return lax.while_loop(is_unfinished, square_and_multiply, start)[0]
+    return device_axes.while_loop(is_unfinished, square_and_multiply, start)[0]
 
 
 def square(self):

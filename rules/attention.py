@@ -5,8 +5,8 @@ one head of key and value. Where the scores are many, a loop computes them for a
 a time, and again in the backward pass, so that memory grows with the keys and not with keys times
 queries. Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory", 2021, and Dao et
 al., "FlashAttention", 2022, for the gradient from the logarithm of the sum. The gradient of a mask
-and the derivative of the gradient in reverse mode make all scores at once. On one TPU a kernel
-computes long calls without a mask, and their gradients (jaxgrad/core/tpu_attention.py).
+and derivatives of the gradient go block by block too. On one TPU a kernel computes long calls
+without a mask, and their gradients (jaxgrad/core/tpu_attention.py).
 """
 
 import functools
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, program, promotion, symbolic_extents, tpu_attention
+from jaxgrad.core import device_axes, dtypes, program, promotion, symbolic_extents, tpu_attention
 
 # The scores of a call that are made at once, and those of a block. Measured on CPUs: see
 # tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
@@ -107,6 +107,12 @@ class _Heads:
     def back_row(self, x, shape):
         return self.back(x[..., None], (*shape, 1))[..., 0]
 
+    def back_mask(self, x, mask):
+        """The inverse of `mask`, summed over what was broadcast."""
+        batch = (1,) * len(self.batch) if x.shape[0] == 1 else self.batch
+        wide = x.reshape(*batch, x.shape[1] * x.shape[2], *x.shape[3:])
+        return program.sum_to_shape(wide, mask.shape)
+
     def result(self, x):
         """(batch, heads of key, group, queries, e) as (..., heads, queries, e)."""
         shape = (*self.batch, self.heads, *x.shape[-2:])
@@ -192,10 +198,12 @@ def _ranges(blocks, rows, keys, is_causal):
     return [(a, b, min(b * rows, keys)) for a, b in itertools.pairwise(cuts)]
 
 
-def _padded(x, rows):
+def _padded(x, rows, fill=0.0):
     """x with a multiple of `rows` queries, unless it has one for all."""
     missing = 0 if x is None or x.shape[3] == 1 else -x.shape[3] % max(rows, 1)
-    return jnp.pad(x, [(0, missing if i == 3 else 0) for i in range(x.ndim)]) if missing else x
+    if not missing:
+        return x
+    return jnp.pad(x, [(0, missing if i == 3 else 0) for i in range(x.ndim)], constant_values=fill)
 
 
 def _cut(x, start, rows):
@@ -235,34 +243,74 @@ def _forward(query, key, value, mask, is_causal, scale):
 
 def _backward(by_row, key, value, mask, is_causal, scale):
     """The gradients of query, key and value; `by_row`: gradients, query, output and logsumexp."""
-    count, keys = by_row[1].shape[3], key.shape[2]
+
+    def block(by_row, keyed, mask, first):
+        of_query, of_key, of_value, _ = _gradients(*by_row, *keyed, mask, first, scale)
+        return [of_query], [of_key, of_value]
+
+    (of_query,), sums = _over_blocks(block, by_row, (key, value), mask, is_causal)
+    return of_query, *sums
+
+
+def _over_blocks(block, by_row, keyed, mask, is_causal):
+    """What a function gives for all queries: values with a row for each, and sums over them.
+
+    block: of arrays with some queries at axis 3, arrays with the keys that these see at axis 2, the
+    mask between them and the number of the first query of a causal call, both lists. Keys have axis
+    2 in its sums. by_row: gradient, query, output, logsumexp, the gradient of logsumexp; then any.
+    """
+    count, keys = by_row[1].shape[3], keyed[0].shape[2]
     rows = block_rows(math.prod(by_row[1].shape[:3]), count, keys)
     if rows >= count:
-        return _gradients(*by_row, key, value, mask, 0 if is_causal else None, scale)[:3]
-    by_row, mask = [_padded(x, rows) for x in by_row], _padded(mask, rows)
-    wide = jnp.promote_types(key.dtype, jnp.float32)
-    sums, query_gradients = (jnp.zeros(key.shape, wide), jnp.zeros(value.shape, wide)), []
+        return block(by_row, keyed, mask, 0 if is_causal else None)
+    # a query that was added has weights of 0
+    fills = [math.inf if place == LOGSUMEXP else 0.0 for place in range(len(by_row))]
+    by_row = [_padded(x, rows, fill) for x, fill in zip(by_row, fills, strict=True)]
+    mask = _padded(mask, rows)
 
-    def add(keys, sums, block):
-        some, first = _seen(mask, keys), block * rows if is_causal else None
-        arrays = (
-            *(_cut(x, block * rows, rows) for x in by_row),
-            key[:, :, :keys],
-            value[:, :, :keys],
-        )
-        of_query, *rest, _ = _gradients(*arrays, _cut(some, block * rows, rows), first, scale)
-        return tuple(map(jnp.add, sums, rest)), of_query
+    def part(keys, number):
+        some, first = _seen(mask, keys), number * rows if is_causal else None
+        cut = [_cut(x, number * rows, rows) for x in by_row]
+        parts = [x[:, :, :keys] for x in keyed]
+        return block(cut, parts, _cut(some, number * rows, rows), first)
 
+    def add(keys, sums, number):
+        results, parts = part(keys, number)
+        return [*map(jnp.add, sums, parts)], results
+
+    shapes = jax.eval_shape(lambda: part(keys, 0))[1]
+    sums, results = [jnp.zeros(x.shape, _wide(x.dtype)) for x in shapes], []
     for start, stop, seen in _ranges(by_row[1].shape[3] // rows, rows, keys, is_causal):
-        begin = [x[:, :, :seen] for x in sums]
-        end, of_query = lax.scan(
-            functools.partial(add, seen), tuple(begin), jnp.arange(start, stop)
-        )
-        sums = [
-            lax.dynamic_update_slice_in_dim(*pair, 0, 2) for pair in zip(sums, end, strict=True)
-        ]
-        query_gradients.append(of_query)
-    return _joined(query_gradients, count), *sums
+        begin, numbers = [x[:, :, :seen] for x in sums], jnp.arange(start, stop)
+        end, rows_of_range = device_axes.scan(functools.partial(add, seen), begin, numbers)
+        pairs = zip(sums, end, strict=True)
+        sums = [lax.dynamic_update_slice_in_dim(*pair, 0, 2) for pair in pairs]
+        results.append(rows_of_range)
+    return [_joined(parts, count) for parts in zip(*results, strict=True)], sums
+
+
+LOGSUMEXP = 3  # its place in `by_row`
+
+
+def _wide(dtype):
+    return jnp.promote_types(dtype, jnp.float32)
+
+
+def _of_mask(of_scores, mask, keys):
+    """The gradients of scores as those of a mask, as `_over_blocks` takes them: a value with a row
+    for each query, or a sum over queries.
+    """
+    together = [axis for axis in range(5) if mask.shape[axis] == 1]
+    part = jnp.sum(of_scores, together, keepdims=True)
+    if 3 in together:
+        return [], [jnp.moveaxis(part, 4, 2)]
+    missing = 0 if 4 in together else keys - part.shape[4]
+    return [jnp.pad(part, [(0, missing if axis == 4 else 0) for axis in range(5)])], []
+
+
+def _as_mask(of_rows, sums):
+    """What `_over_blocks` makes of results of `_of_mask`."""
+    return of_rows[0] if of_rows else jnp.moveaxis(sums[0], 2, 4)
 
 
 # on TPUs
@@ -429,41 +477,53 @@ def attention_mask_backward(
     grad, grad_logsumexp, query, key, value, out, logsumexp, is_causal, attn_mask, scale
 ):
     """The gradient of a mask that is added to the scores."""
-    heads = _Heads(query, key, value)
-    of_scores = _gradients(
-        *heads.by_row(grad, query, out, logsumexp, grad_logsumexp),
-        heads.key(key),
-        heads.key(value),
-        heads.mask(attn_mask),
-        0 if is_causal else None,
-        _scale(query, scale),
-    )[3]
-    return heads.back(of_scores, attn_mask.shape)
+    heads, scale = _Heads(query, key, value), _scale(query, scale)
+
+    def block(by_row, keyed, mask, first):
+        return _of_mask(_gradients(*by_row, *keyed, mask, first, scale)[3], mask, key.shape[-2])
+
+    by_row = heads.by_row(grad, query, out, logsumexp, grad_logsumexp)
+    keyed, mask = (heads.key(key), heads.key(value)), heads.mask(attn_mask)
+    of_mask = _as_mask(*_over_blocks(block, by_row, keyed, mask, is_causal))
+    return heads.back_mask(of_mask, attn_mask)
 
 
 def attention_double_backward(
     grads, grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, scale, grad_logsumexp
 ):
     """The gradients of all tensors of the backward operator, in their order there."""
-    heads, first, scale = _Heads(query, key, value), 0 if is_causal else None, _scale(query, scale)
-    rows = heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp)
-    pair, mask = (heads.key(key), heads.key(value)), heads.mask(attn_mask)
-    cotangents = heads.query(grads[0]), heads.key(grads[1]), heads.key(grads[2])
-    *gradients, of_total, of_scores, of_sum = _second_gradients(
-        cotangents, *rows, *pair, mask, first, scale
+    heads, scale = _Heads(query, key, value), _scale(query, scale)
+    by_row = heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp)
+    keyed = [heads.key(x) for x in (key, value, grads[1], grads[2])]
+    has_mask = attn_mask is not None and attn_mask.dtype != bool
+
+    def block(by_row, keyed, mask, first):
+        *rows, to_query = by_row
+        results = _second_gradients((to_query, *keyed[2:]), *rows, *keyed[:2], mask, first, scale)
+        *of_rows, of_key, of_value, of_scores = results
+        of_mask = _of_mask(of_scores, mask, key.shape[-2]) if has_mask else ([], [])
+        return [*of_rows, *of_mask[0]], [of_key, of_value, *of_mask[1]]
+
+    rows = (*by_row, heads.query(grads[0]))
+    of_rows, sums = _over_blocks(block, rows, keyed, heads.mask(attn_mask), is_causal)
+    of_grad, of_query, of_out, of_total, of_sum, *of_mask = of_rows
+    of_key, of_value, *of_mask_sum = sums
+    return (
+        heads.back(of_grad, grad_out.shape),
+        heads.back(of_query, query.shape),
+        heads.back(of_key, key.shape),
+        heads.back(of_value, value.shape),
+        heads.back(of_out, out.shape),
+        heads.back_row(of_total, logsumexp.shape),
+        heads.back_mask(_as_mask(of_mask, of_mask_sum), attn_mask) if has_mask else None,
+        None if grad_logsumexp is None else heads.back_row(of_sum, grad_logsumexp.shape),
     )
-    like = grad_out, query, key, value, out
-    gradients = [heads.back(x, tensor.shape) for x, tensor in zip(gradients, like, strict=True)]
-    gradients.append(heads.back_row(of_total, logsumexp.shape))
-    gradients.append(None if attn_mask is None else heads.back(of_scores, attn_mask.shape))
-    is_asked = grad_logsumexp is not None
-    gradients.append(heads.back_row(of_sum, grad_logsumexp.shape) if is_asked else None)
-    return gradients
 
 
 def _second_gradients(
     cotangents, grad, query, out, logsumexp, grad_sum, key, value, mask, first, scale
 ):
+    """Of gradient, query, output, logsumexp and its gradient; of key, value and scores."""
     weights = _weights(query, key, mask, first, scale, logsumexp)
     of_weights = _product("bhgle,bhse->bhgls", grad, value)
     inner = jnp.sum(grad * out, -1, keepdims=True)
@@ -479,10 +539,10 @@ def _second_gradients(
     return (
         _product(to_rows, weights, to_value) + _product(to_rows, moved, value) - total * out,
         (_product(to_rows, of_scores, key) + _product(to_rows, back, to_key)) * scale,
-        (_product(to_keys, of_scores, query) + _product(to_keys, back, to_query)) * scale,
-        _product(to_keys, moved, grad),
         -total * grad,
         -jnp.sum(of_scores, -1),
-        of_scores,
         total[..., 0],
+        (_product(to_keys, of_scores, query) + _product(to_keys, back, to_query)) * scale,
+        _product(to_keys, moved, grad),
+        of_scores,
     )

@@ -13,7 +13,7 @@ from jax import lax
 from jaxgrad.rules import convolution_lowering as lowerings
 from jaxgrad.rules import volume_convolution as volumes
 
-from jaxgrad.core import dtypes, program, promotion
+from jaxgrad.core import device_axes, dtypes, program, promotion
 from jaxgrad.core import symbolic_extents as symbolic
 from jaxgrad.core.primitive import op
 
@@ -135,7 +135,7 @@ def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
 def _weight_gradient(x, grad, weight_shape, numbers):
     if not jnp.issubdtype(grad.dtype, jnp.inexact):  # JAX transposes no integers
         return lowerings.weight_products(x, grad, weight_shape, *numbers)
-    w = jax.ShapeDtypeStruct(weight_shape, grad.dtype)
+    w = device_axes.operand(weight_shape, grad)
     return jax.linear_transpose(lambda w: _correlate(x, w, *numbers), w)(grad)[0]
 
 

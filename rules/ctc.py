@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import device_axes, dtypes, promotion
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 
@@ -71,7 +71,7 @@ def _forward(emissions, skips, lengths):
         return after, (moved, after)
 
     times = jnp.arange(emissions.shape[0], dtype=lengths.dtype)
-    last, (before, after) = lax.scan(step, start, (emissions, times))
+    last, (before, after) = device_axes.scan(step, start, (emissions, times))
     return before, after, last
 
 

@@ -7,10 +7,9 @@ JAX's transformations raises for it.
 """
 
 import jax.numpy as jnp
-from jax import lax
 from jaxgrad.rules import matrices
 
-from jaxgrad.core import dtypes, lacking, promotion, tpu_kernels
+from jaxgrad.core import device_axes, dtypes, lacking, promotion, tpu_kernels
 from jaxgrad.core.program import takes_part
 
 # Two values that differ by less than this many roundings of the largest one count as equal.
@@ -145,7 +144,7 @@ def _in_general_position(values, *vectors):
         )
 
     any_equal = jnp.any(_off_diagonal(equal))
-    return lax.cond(any_equal, turned, lambda bases: bases, vectors)
+    return device_axes.cond(any_equal, turned, lambda bases: bases, vectors)
 
 
 # Hermitian matrices

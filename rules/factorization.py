@@ -10,7 +10,7 @@ import numpy
 from jax import lax
 from jaxgrad.rules import matrices
 
-from jaxgrad.core import linalg_error
+from jaxgrad.core import device_axes, linalg_error
 
 # Cholesky
 
@@ -25,7 +25,7 @@ def linalg_cholesky_ex(self, *, upper=False, check_errors=False):
     failed = jnp.isnan(matrices.diagonal_of(lower)).any()
     none = jnp.zeros(self.shape[:-2], jnp.int32)
     # exact orders cost more than the factorization itself
-    info = lax.cond(failed, lambda: _bad_minors(self, upper), lambda: none)
+    info = device_axes.cond(failed, lambda: _bad_minors(self, upper), lambda: none)
     return (matrices.hermitian_transpose(lower) if upper else lower), info
 
 
@@ -49,7 +49,9 @@ def _bad_minors(matrix, upper):
         return rest - column * row / pivot, jnp.where(bad, step + 1, info)
 
     info = jnp.zeros(matrix.shape[:-2], jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(matrix.shape[-1]), eliminate, (read, info))[1]
+    return device_axes.fori_loop(
+        jnp.int32(0), jnp.int32(matrix.shape[-1]), eliminate, (read, info)
+    )[1]
 
 
 def _refuse_not_positive(results, self, upper, check_errors):
@@ -162,7 +164,7 @@ def pstrf(self, upper=True, tol=-1):
     limit = jnp.where(jnp.asarray(tol) < 0, default, tol).astype(largest.dtype)
     state = rest, jnp.zeros_like(rest), order, jnp.asarray(True)
     step = _pivoted_step(limit)
-    _, lower, order, _ = lax.fori_loop(jnp.int32(0), jnp.int32(size), step, state)
+    _, lower, order, _ = device_axes.fori_loop(jnp.int32(0), jnp.int32(size), step, state)
     return (matrices.hermitian_transpose(lower) if upper else lower), order + 1
 
 
@@ -237,7 +239,7 @@ def _factors_in_order(matrix):
         return packed - multipliers * jnp.where(columns > number, row, 0)
 
     count = jnp.int32(min(matrix.shape[-2:]))
-    return lax.fori_loop(jnp.int32(0), count, step, matrix)
+    return device_axes.fori_loop(jnp.int32(0), count, step, matrix)
 
 
 def _refuse_singular_factors(results, A, pivot, check_errors):
@@ -275,6 +277,19 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     none = jnp.zeros((0,), LU_data.dtype)
     lower, upper = _unpacked(LU_data) if unpack_data else (none, none)
     return _permutation(LU_data, LU_pivots - 1) if unpack_pivots else none, lower, upper
+
+
+def _check_pivots(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    rows = LU_data.shape[-2]
+    pivots = numpy.asarray(LU_pivots)
+    if unpack_pivots and ((pivots < 1) | (pivots > rows)).any():
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
+            "properly pass the result of lu_factor?"
+        )
+
+
+lu_unpack.precondition = _check_pivots
 
 
 def _unpacked(packed):

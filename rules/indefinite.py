@@ -11,10 +11,9 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxgrad.rules import matrices
 
-from jaxgrad.core import linalg_error
+from jaxgrad.core import device_axes, linalg_error
 
 ALPHA = (1 + math.sqrt(17)) / 8  # bounds the growth of elements best
 
@@ -50,7 +49,7 @@ def _factored(matrix, hermitian):
     rest = lower + _turned(lower, hermitian) + jnp.diag(diagonal)
     state = rest, jnp.zeros_like(rest), jnp.zeros(size, jnp.int32), jnp.asarray(False), jnp.int32(0)
     step = functools.partial(_step, hermitian=hermitian)
-    _, packed, pivots, _, info = lax.fori_loop(jnp.int32(0), jnp.int32(size), step, state)
+    _, packed, pivots, _, info = device_axes.fori_loop(jnp.int32(0), jnp.int32(size), step, state)
     return packed, pivots, info
 
 
@@ -172,7 +171,7 @@ def _order(pivots):
         return order[swapped], jnp.where(earlier, rows[swapped], rows)
 
     rows = jnp.broadcast_to(places[:, None], (size, size))
-    return lax.fori_loop(jnp.int32(0), jnp.int32(size), step, (places, rows))
+    return device_axes.fori_loop(jnp.int32(0), jnp.int32(size), step, (places, rows))
 
 
 def _unpacked(packed, pivots, hermitian):

@@ -449,7 +449,7 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1):
     if dtype is not dtypes.bool:
         return _with_outer(self, vec1, vec2, beta, alpha)
     numbers = (operand.astype(jnp.int32) for operand in (self, vec1, vec2))
-    return _with_outer(*numbers, beta, alpha) != 0
+    return _with_outer(*numbers, beta != 0, alpha != 0) != 0
 
 
 def _with_outer(self, vec1, vec2, beta, alpha):

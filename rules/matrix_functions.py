@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxgrad.rules import eigenvalues, matrices, orthogonal
 
-from jaxgrad.core import dtypes, tpu_kernels
+from jaxgrad.core import device_axes, dtypes, tpu_kernels
 
 _mm, _adjoint = eigenvalues.matrix_product, matrices.hermitian_transpose
 
@@ -131,7 +131,7 @@ def linalg_matrix_exp(self):
 
     scaled = self * jnp.exp2(-halvings).astype(size.dtype)
     state = 0, _exp_less_identity(scaled), jnp.zeros(size.shape, bool)
-    _, matrix, is_whole = jax.lax.while_loop(lambda state: state[0] < most, square, state)
+    _, matrix, is_whole = device_axes.while_loop(lambda state: state[0] < most, square, state)
     return jnp.where(is_whole, matrix, matrix + identity)
 
 
@@ -245,7 +245,7 @@ def pinv_backward(grad, pinv, A):
     dropped = eigenvalues.size_of(A - _mm(A, _mm(pinv, A)))
     digits = 100 * max(A.shape[-2:], default=1) * jnp.finfo(A.dtype).eps
     is_exact = jnp.all(dropped <= digits * eigenvalues.size_of(A))
-    return jax.lax.cond(
+    return device_axes.cond(
         is_exact, orthogonal.pseudoinverse_backward, _truncated_pinv_backward, grad, A, pinv
     )
 

@@ -8,8 +8,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+<<<<<<< HEAD
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core import symbolic_extents as symbolic
+=======
+from jaxgrad.core import device_axes, dtypes, promotion
+>>>>>>> 02b8716f3130472d99440da962eb13ae3e248371
 
 
 def constant_pad_nd(self, pad, value=0):
@@ -84,7 +88,7 @@ def edge_padded(self, padding, count, *, mode):
 def edge_padded_backward(grad_output, self, padding, count, *, mode):
     """The gradient of `edge_padded`; `self` gives the shape."""
     _check_edges(self, padding, count, mode)
-    operand = jax.ShapeDtypeStruct(self.shape, grad_output.dtype)
+    operand = device_axes.operand(self.shape, grad_output)
     transpose = jax.linear_transpose(lambda x: _extended(x, mode, padding), operand)
     expected = list(self.shape)
     for dim, before, after in _by_dimension(self.ndim, padding):

@@ -11,7 +11,7 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import device_axes, dtypes, promotion
 
 POINTWISE = True
 
@@ -53,7 +53,7 @@ def _recurrence(x, n, second, step):
     most = jnp.max(n, initial=0)
     one = jnp.ones_like(x)
     start = jnp.int32(2), one, second, jnp.where(n <= 0, one, second)
-    return lax.while_loop(lambda state: state[0] <= most, further, start)[-1]
+    return device_axes.while_loop(lambda state: state[0] <= most, further, start)[-1]
 
 
 def _sign(n):

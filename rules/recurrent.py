@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion, tangent_map
+from jaxgrad.core import device_axes, dtypes, promotion
 
 _Weights = collections.namedtuple("_Weights", "input hidden input_bias hidden_bias projection")
 
@@ -164,9 +164,10 @@ def _run(cell, weights, states, x, valid, reverse):
             new = tuple(jnp.where(valid[:, None], after, before) for after, before in pairs)
         return new, (new, saved)
 
-    # inside shard_map the states must vary over the devices from the first step on
-    gates, *states = tangent_map.alike([_gates_of_inputs(cell, weights, x), *states])
-    last, (sequences, saved) = lax.scan(step, tuple(states), (gates, valid), reverse=reverse)
+    gates = _gates_of_inputs(cell, weights, x)
+    last, (sequences, saved) = device_axes.scan(
+        step, tuple(states), (gates, valid), reverse=reverse
+    )
     return last, sequences, saved
 
 
@@ -196,9 +197,8 @@ def _run_back(cell, weights, record, valid, grad_last, grad_sequences, grad_save
         hidden = grads[0] if valid is None else jnp.where(valid, grads[0], 0)
         return new, (gates, hidden if projected else None)
 
-    *grad_last, _ = tangent_map.alike([*grad_last, record[0][0]])
     steps = record, valid, grad_sequences, grad_saved
-    return lax.scan(step, tuple(grad_last), steps, reverse=not reverse)
+    return device_axes.scan(step, tuple(grad_last), steps, reverse=not reverse)
 
 
 def _gradients_of_weights(cell, weights, x, record, gates, grad_hidden):

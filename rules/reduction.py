@@ -391,6 +391,8 @@ def _check_variance(self):
 def _variance(numbers, dim, correction, keepdim):
     centred = numbers - mean(numbers, dim, True)
     total = _reduced(lax.reduce_sum, centred * centred, dim, keepdim)
+    if not _reduced_count(numbers.shape, dim):
+        return jnp.full_like(total, jnp.nan)  # also for a negative correction
     return total / _degrees_of_freedom(numbers, dim, correction)
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from jaxgrad.core import dtypes
+from jaxgrad.core import device_axes, dtypes
 from jaxgrad.core import symbolic_extents as symbolic
 
 # so many taps become one expression, which XLA fuses; more become a loop
@@ -74,7 +74,7 @@ def upsampled_backward(grad_output, output_size, input_size, align_corners, scal
     options = input_size, output_size, align_corners, scales
     if symbolic.namespace(*input_size[2:], *output_size) is jnp:
         taps = _all_taps(_taps, grad_output, mode, *options)
-        operand = jax.ShapeDtypeStruct(input_size, grad_output.dtype)
+        operand = device_axes.operand(input_size, grad_output)
         return jax.linear_transpose(lambda x: _resampled(x, taps), operand)(grad_output)[0]
     return _resampled(grad_output, _all_taps(_transposed_taps, grad_output, mode, *options))
 
@@ -299,7 +299,7 @@ def _along(array, dim, indices, weights):
     def add(total, column):
         return total + term(*column), None
 
-    return lax.scan(add, jnp.zeros(shape, array.dtype), columns)[0]
+    return device_axes.scan(add, jnp.zeros(shape, array.dtype), columns)[0]
 
 
 def _term(array, dim, is_weighted, index, factor, is_present):

@@ -283,7 +283,8 @@ def cat(tensors, dim=0):
             )
     shapes = [tensor.shape for tensor in tensors]
     kept = [tensor for tensor in promotion.unify(*tensors) if not _is_skipped(tensor.shape, shapes)]
-    dim = wrap_dim(dim, kept[0].ndim)
+    # as in PyTorch, empty vectors alone are joined along any dimension
+    dim = 0 if kept[0].shape == (0,) else wrap_dim(dim, kept[0].ndim)
     _check_extents(kept, dim)
     return jnp.concatenate(kept, dim)
 

@@ -11,7 +11,7 @@ from jax import lax
 from jaxgrad.rules import reduction as reductions
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, promotion, symbolic_extents
+from jaxgrad.core import device_axes, dtypes, promotion, symbolic_extents
 from jaxgrad.core.primitive import op
 
 # sorting
@@ -170,7 +170,7 @@ def _greatest(is_reached, dtype, shape, dim):
         further = greatest ^ lax.shift_left(jnp.ones((), dtype), (bits - 1 - number).astype(dtype))
         return jnp.where(is_reached(further), further, greatest)
 
-    return lax.fori_loop(0, bits, step, least)
+    return device_axes.fori_loop(0, bits, step, least)
 
 
 def median(self):
@@ -371,7 +371,7 @@ def bounds(sequence, wanted, right):
     start = jnp.zeros(wanted.shape, jnp.int32)
     # more steps than needed change nothing
     steps = 31 if symbolic_extents.is_symbolic(extent) else int(extent).bit_length()
-    return lax.fori_loop(0, steps, halve, (start, start + extent))[0]
+    return device_axes.fori_loop(0, steps, halve, (start, start + extent))[0]
 
 
 def _read(sequence, places):

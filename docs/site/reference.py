@@ -24,9 +24,10 @@ from plots import plot
 from values import is_value
 
 import jaxgrad
-from jaxgrad import coverage, ops
+from jaxgrad import coverage, ops, scripting
 from jaxgrad.frontend.factory_options import FactoryOptions, _names_of
 from jaxgrad.frontend.random import RandomOptions
+from jaxgrad.names.not_provided import is_placeholder
 from jaxgrad.ops.cards import sections
 from jaxgrad.ops.documentation import Text
 from jaxgrad.stubs.public_names import MODULES, public_names
@@ -64,6 +65,16 @@ INTERNAL = {
     *("Node.retained_at", "Node.hooks_of"),
 }
 NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
+# modules with a page, whose own sources are their type stubs
+FURTHER = (
+    *("torch.jit", "torch.futures", "torch.fx", "torch.fx.experimental.optimization"),
+    *("torch.fx.passes.shape_prop", "torch.fx.passes.split_module", "torch.fx.subgraph_rewriter"),
+    *("torch.ao.quantization", "torch.ao.quantization.quantize_fx", "torch.ao.nn.intrinsic"),
+    *("torch.ao.nn.qat", "torch.ao.nn.quantizable", "torch.ao.nn.quantized"),
+    *("torch.ao.nn.quantized.dynamic", "torch.ao.nn.quantized.functional", "torch.cuda.amp"),
+    *("torch.distributed.fsdp.wrap", "torch.distributed.nn", "torch.nn.grad", "torch.types"),
+    *("torch.utils.data.datapipes.iter", "torch.utils.flop_counter", "torch.utils.weak"),
+)
 OPERATORS = "jaxgrad.ops"
 LARGE = 60  # a page with more entries has no table of contents at its side
 MODULE = re.compile(r"\b(?:jaxgrad|collections|typing|dtypes|devices)\.(?:\w+\.)*(?=\w)")
@@ -109,10 +120,9 @@ def namespaces() -> dict[str, list[Entry]]:
         names = entries.setdefault(name.space, [])
         if name.is_there:
             names.append(Entry(name.path, coverage.find(name.path)))
-    for module in MODULES:
-        space = "torch" + module.removeprefix("jaxgrad")
+    for space in (*("torch" + module.removeprefix("jaxgrad") for module in MODULES), *FURTHER):
         if space not in NO_PAGE:
-            entries.setdefault(space, []).extend(_others(module, space, entries.get(space, [])))
+            entries.setdefault(space, []).extend(_others(space, entries.get(space, [])))
     entries[OPERATORS] = [Entry(f"{OPERATORS}.{n}", getattr(ops, n)) for n in _operators()]
     entries["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in JAXGRADS_ELSEWHERE]
     return entries
@@ -126,15 +136,24 @@ def _operators():
     return public_names(ops)
 
 
-def _others(module: str, space: str, there: list[Entry]):
+def _others(space: str, there: list[Entry]):
     """The public names of a module that the list of PyTorch's names does not have."""
     known = {entry.path for entry in there} | INTERNAL
-    for name in public_names(importlib.import_module(module)):
-        value = getattr(importlib.import_module(module), name)
+    for name, value in _offered(space).items():
         path = f"{space}.{name}"
         is_inplace = space == "torch" and hasattr(value, "operator")  # or of the table alone
         if path not in known and not isinstance(value, types.ModuleType) and not is_inplace:
             yield Entry(path, value)
+
+
+def _offered(space: str) -> dict[str, object]:
+    """The public names of a module, or of the function `torch.jit`, with their values."""
+    if space == "torch.jit":
+        jit = jaxgrad.jit
+        values = {name: getattr(jit, name) for name in dir(jit) if not name.startswith("_")}
+        return {name: value for name, value in values.items() if not is_placeholder(value)}
+    module = _module(space)
+    return {name: getattr(module, name) for name in public_names(module)}
 
 
 def missing(space: str) -> list[coverage.Name]:
@@ -217,7 +236,7 @@ def shown_signature(value, is_method: bool) -> str:
         parameter.replace(
             annotation=_text(parameter.annotation), default=_default(parameter.default)
         )
-        for parameter in _without_unpack(value, signature)
+        for parameter in _with_defaults(_without_unpack(value, signature))
     ]
     if is_method and parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
@@ -230,6 +249,17 @@ def readable(text: str) -> str:
     """Annotations in words that users know."""
     text = MODULE.sub("", FORWARD.sub(r"\1", text))
     return ALIAS.sub(lambda alias: ALIASES[alias[1]], text).replace(" | None | None", " | None")
+
+
+def _with_defaults(parameters):
+    """The parameters, with a default that shows where it is `Parameter.empty` itself."""
+    has_default = False
+    for parameter in parameters:
+        is_positional = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if is_positional and has_default and parameter.default is parameter.empty:
+            parameter = parameter.replace(default=Text("Parameter.empty"))
+        has_default |= parameter.default is not parameter.empty
+        yield parameter
 
 
 def _without_unpack(function, signature: inspect.Signature):
@@ -269,7 +299,7 @@ def _text(annotation):
 
 
 def _default(value):
-    if value is inspect.Parameter.empty or (type(value) in (*PLAIN, tuple)):
+    if value is inspect.Parameter.empty or (type(value) in (*PLAIN, tuple, Text)):
         return value
     if isinstance(value, enum.Enum):
         return Text(f"{type(value).__name__}.{value.name}")
@@ -600,12 +630,21 @@ def _more(space: str) -> str:
 
 def _modules(space: str) -> str:
     """The namespaces below one."""
-    below = [name for name in namespaces() if name.rpartition(".")[0] == space]
+    below = [name for name in namespaces() if _parent(name) == space]
     links = ", ".join(f'<a href="{name}.html"><code>{name}</code></a>' for name in below)
     return described("Modules", links) if below else ""
 
 
+def _parent(space: str) -> str:
+    """The nearest namespace around one that has a page."""
+    while space and (space := space.rpartition(".")[0]) not in namespaces():
+        pass
+    return space
+
+
 def _module(space: str):
+    if space == "torch.jit":  # a function, whose attributes this module has
+        return scripting
     return importlib.import_module("jaxgrad" + space.removeprefix("torch").removeprefix("jaxgrad"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import weakref
 
 from .. import ops
 from ..accelerator import current_accelerator
@@ -41,6 +42,17 @@ def __getattr__(name):
 
 
 _is_tracing = is_tracing
+
+
+class _WeakTensorRef:
+    """A reference to a tensor that does not keep it alive."""
+
+    def __init__(self, tensor: Tensor):
+        self._tensor = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._tensor() is None
 
 
 def _is_torch_function_enabled() -> bool:

@@ -37,7 +37,7 @@ from .places import (
 )
 from .pullback import TracedPass
 from .scope import CaptureScope
-from .side_effects import StateEffect
+from .side_effects import StateEffect, TensorEffect
 
 
 class Replay(CaptureScope):
@@ -130,7 +130,9 @@ class Replay(CaptureScope):
         leaves, arguments = list(trace.arguments.leaves), trace.arguments
         for captured in trace.captured:
             # an argument that the function also reaches by itself must be that very handle
-            reference = trace.reached.get(captured.number, captured.reference)
+            reference = trace.reached.get(captured.number)
+            if reference is None or reference() is None:  # nor does the function reach it any more
+                reference = captured.reference
             if captured.is_of_place:
                 pinned = pinned_tensor(trace.guards, captured.source)
                 is_alone = pinned is None
@@ -279,12 +281,16 @@ def run_operators(trace, inputs):
         return part_of(output_of(trace, scope), "arrays")
 
 
-def created_arrays(trace, inputs):
-    """The arrays of the tensors that the function creates for these inputs."""
+def new_arrays(trace, inputs):
+    """For these inputs the arrays of the tensors that the function creates, followed by those of
+    the captured tensors that it writes to, in the order of the effects of the trace.
+    """
     scope = Replay(trace, inputs)
     with scope.open():
         output = output_of(trace, scope)
-        numbers = [value.output for value in output.created]
+        values = {e.number: e.value for e in output.effects if isinstance(e, TensorEffect)}
+        written = [values[effect.number] for effect in trace.output.tensor_effects.effects]
+        numbers = [value.output for value in (*output.created, *written)]
         return tuple(map(part_of(output, "arrays").__getitem__, numbers))
 
 
@@ -504,9 +510,8 @@ def reinstated(trace, scope):
     function = trace.function.observed_function()
     guard = next((guard for guard in trace.guards if guard.is_performed), None)
     drawn = None if guard is None else PythonReplay(scope, guard)
-    observation = ReplayObservation(
-        function, trace.arguments.leaves, numbers, scope.number, drawn=drawn
-    )
+    around, leaves = scope.observation, trace.arguments.leaves
+    observation = ReplayObservation(function, leaves, numbers, scope.number, drawn=drawn)
     scope.observation = observation
     try:
         observation.open()
@@ -517,3 +522,4 @@ def reinstated(trace, scope):
         observation.restore()
         observation.close()
         observation.release()
+        scope.observation = around  # passes of the replay follow

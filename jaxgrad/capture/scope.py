@@ -13,7 +13,6 @@ import copy
 import gc
 import weakref
 
-import jax
 from jax.extend.core import set_current_trace
 
 from ..compiled.placement import form_of
@@ -25,7 +24,7 @@ from ..core.aval import (
     wide_trace,
     with_dual,
 )
-from ..core.jax_internals import current_trace
+from ..core.jax_internals import current_trace, outside_of_traces
 from ..storage.alias import begin
 from ..storage.creation_meta import USUAL
 from ..storage.sole_owner import leave_storage
@@ -353,7 +352,7 @@ def outside():
     """
     token = mode.scope.set(None)
     try:
-        with jax.ensure_compile_time_eval(), tracing(wide=False):
+        with outside_of_traces(), tracing(wide=False):
             yield
     finally:
         mode.scope.reset(token)

@@ -21,6 +21,7 @@ from ..capture.graph_input import seen_input
 from ..capture.replay import Replay, output_of, part_of
 from ..core import elementary
 from ..core.aval import Aval, aval_of, tracing
+from ..core.jax_internals import outside_of_traces
 from ..core.pending import value_of
 from ..tape import mode, node_annotations
 from ..tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, next_sequence_number
@@ -113,7 +114,7 @@ def open_call(node: Openable):
     packing = node_annotations.packing.set(compiled.trace.pullback.packing)
     token = mode.scope.set(None)
     try:
-        with jax.ensure_compile_time_eval(), tracing(wide=True):
+        with outside_of_traces(), tracing(wide=True):
             recording = Recording(compiled.trace, inputs_of(compiled, nodes), targets)
             edges = recording.edges_of_results(min(sibling.sequence for sibling in nodes))
     finally:

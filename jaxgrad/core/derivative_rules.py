@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..table import Formula, Word
+from .device_axes import alike
 from .program import Reverse, conform, conform_gradient, conjugate, pullback, takes_part
-from .tangent_map import alike
 
 
 class Metadata:
@@ -346,7 +346,8 @@ class TangentMap:
         constants = self.reverse.saved.select(inputs, outputs)
 
         def transposed(*cotangents):
-            return self.transpose_with(constants, cotangents)
+            results = self.transpose_with(constants, cotangents)
+            return tuple(alike([*results, *cotangents])[: len(results)])
 
         # linear in the cotangents: the derivative is the same everywhere, so take it at zero
         zeros = [jnp.zeros(struct.shape, struct.dtype) for struct in self.outputs]

@@ -70,6 +70,11 @@ class device:
                 "type (string) must not include an index because index was passed explicitly: "
                 f"{type}"
             )
+        if index is not None and not isinstance(index, int):
+            raise TypeError(
+                "device(): argument 'index' (position 2) must be int, not "
+                f"{index.__class__.__name__}"
+            )
         index = number if index is None else index
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
@@ -133,6 +138,7 @@ def _parsed(text):
         raise RuntimeError(
             f"Expected one of {', '.join(PLATFORMS)} device type at start of device string: {text}"
             + (f": the dtype is torch.{text}, without quotation marks" if is_dtype else "")
+            + (": GPUs are of type cuda" if name == "gpu" else "")
         )
     match = _TEXT.fullmatch(text)
     if match is None:

@@ -68,13 +68,29 @@ _probe = jax.jit(lambda: jnp.zeros((), bool), inline=JOINS_TRACE)
 
 
 @functools.cache
-def _state_outside():
-    """JAX's trace state outside of all traces, which is that of a new thread."""
-    states = []
-    thread = threading.Thread(target=lambda: states.append(jax_core.get_opaque_trace_state()))
+def _outside():
+    """JAX's trace state and trace outside of all traces, which are those of a new thread."""
+    pairs = []
+
+    def note():
+        pairs.append((jax_core.get_opaque_trace_state(), current_trace()))
+
+    thread = threading.Thread(target=note)
     thread.start()
     thread.join()
-    return states[0]
+    return pairs[0]
+
+
+@contextlib.contextmanager
+def outside_of_traces():
+    """Compute at once inside of the block, where JAX may be tracing around it.
+
+    Unlike in `jax.ensure_compile_time_eval()`, functions can be traced inside: there, what a trace
+    computes without its arguments is computed at once too, so that it has no inputs.
+    """
+    _, trace = _outside()
+    with jax_core.set_current_trace(trace):
+        yield
 
 
 def is_traced() -> bool:
@@ -83,7 +99,7 @@ def is_traced() -> bool:
     Leans on what `get_opaque_trace_state` gives in a new thread. Where threads do not begin outside
     of all traces, each call takes longer; the answer is the same.
     """
-    if jax_core.get_opaque_trace_state() == _state_outside():
+    if jax_core.get_opaque_trace_state() == _outside()[0]:
         return False
     # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
     return isinstance(_probe(), jax.core.Tracer)

@@ -21,8 +21,8 @@ def without_kernel(function, *arrays, operators: str, **cures: str):
     operators: the names of those that it serves; cures: by platform without a kernel, what to do.
     A program that is lowered for one raises NotImplementedError with both.
     """
-    results, tree = jax.tree.flatten(jax.eval_shape(function, *arrays))
-    avals = tuple([jax.core.ShapedArray(result.shape, result.dtype) for result in results])
+    traced, results = jax.make_jaxpr(function, return_shape=True)(*arrays)
+    avals, tree = tuple(traced.out_avals), jax.tree.structure(results)
 
     def refusing(platform, cure):
         message = f"{operators}: there is no kernel for the platform {platform}: {cure}"

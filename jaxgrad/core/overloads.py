@@ -130,6 +130,8 @@ def refusal(argument: Argument, position: int, value) -> str:
             return f"expected Tensor as element {number} in argument {position}, but got NoneType"
     name = "input" if argument.name == "self" else argument.name  # as it is called in PyTorch
     kind = argument.type
+    if kind.list and kind.size is None and not kind.optional:
+        kind = f"tuple of {kind.base}s"
     return f"argument '{name}' (position {position + 1}) must be {kind}, not {type_name(value)}"
 
 

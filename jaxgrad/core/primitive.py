@@ -33,6 +33,7 @@ template_store = LateModule("jaxgrad.core.template_store")
 templates = LateModule("jaxgrad.core.templates")
 
 derivative_rules = LateModule("jaxgrad.core.derivative_rules")
+device_axes = LateModule("jaxgrad.core.device_axes")
 overloads = LateModule("jaxgrad.core.overloads")
 tangent_map = LateModule("jaxgrad.core.tangent_map")
 
@@ -397,7 +398,11 @@ class Call(Program):
             # an empty array stands for None, so that every output has a position
             left_out = jnp.zeros(0, jnp.float32)
             results = [left_out if result is None else result for result in results]
-        return tuple(jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results))
+        results = [jax.lax.convert_element_type(r, r.dtype) for r in map(jnp.asarray, results)]
+        if jax.sharding.get_abstract_mesh().manual_axes:
+            # also a constant, such as zeros, varies over the devices where its tangent does
+            results = device_axes.alike([*results, *arrays])[: len(results)]
+        return tuple(results)
 
     def value(self, *arrays):
         with bare():
@@ -421,7 +426,10 @@ class Call(Program):
             tracked and not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
             for tracked, tangent in zip(self.tracked, tangents, strict=True)
         )
-        output_tangents = [_zero_tangent(output) for output in outputs]
+        output_tangents = [
+            jax.custom_derivatives.SymbolicZero(jax.typeof(output).to_tangent_aval())
+            for output in outputs
+        ]
         if any(mask):
             moving = [tangent for tangent, flag in zip(tangents, mask, strict=True) if flag]
             results = tangent_map.apply_tangent_map(
@@ -481,13 +489,6 @@ class Call(Program):
             pairs = enumerate(outputs)
             outputs = [None if i in self.missing else output for i, output in pairs]
         return self.primitive.pack(outputs)
-
-
-def _zero_tangent(output):
-    if jnp.issubdtype(output.dtype, jnp.inexact):
-        return jnp.zeros_like(output)
-    # JAX wants tangents of this type for integers
-    return np.zeros(output.shape, jax.dtypes.float0)
 
 
 def refuse_numbers_in_lists(schema, bound):

@@ -26,6 +26,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from . import executor
 from .bounded_cache import bounded
+from .device_axes import alike
 
 tangent_map_p = Primitive("jaxgrad_tangent_map")
 tangent_map_p.multiple_results = True
@@ -39,21 +40,6 @@ def apply_tangent_map(tangent_map, primals, outputs, tangents) -> list:
 
 def _bind(arrays, map, saved) -> list:
     return tangent_map_p.bind(*alike(arrays), map=map, saved=saved)
-
-
-def alike(arrays) -> list:
-    """The arrays, all varying over the device axes of a shard_map over which one of them varies.
-
-    So the transpose of an array that the devices share is summed over the devices.
-    """
-    varying = [jax.typeof(array).manual_axis_type.varying for array in arrays]
-    everywhere = frozenset().union(*varying)
-    if not everywhere:
-        return arrays
-    return [
-        jax.lax.pcast(array, tuple(sorted(everywhere - axes)), to="varying")
-        for array, axes in zip(arrays, varying, strict=True)
-    ]
 
 
 def _arrays(values) -> tuple:
@@ -108,7 +94,8 @@ def _jvp(primals, tangents, *, map, saved):
         # the map takes all its tangents or none
         second = [ad.instantiate_zeros(tangent) for tangent in tangents[saved:]]
         parts.append(_bind([*constants, *second], map, saved))
-    return outputs, [sum(terms[1:], start=terms[0]) for terms in zip(*parts, strict=True)]
+    tangents = [sum(terms[1:], start=terms[0]) for terms in zip(*parts, strict=True)]
+    return outputs, alike([*tangents, *outputs])[: len(tangents)]
 
 
 def _jvp_of_saved(map, constants, linear, tangents, moving):
@@ -132,6 +119,9 @@ def _transpose(cotangents, *arrays, map, saved):
         for c in cotangents
     ]
     results = map.transpose(_arrays(arrays[:saved]), cotangents)
+    # zeros that a formula makes vary over no devices, and the tangents do
+    present = [cotangent for cotangent in cotangents if cotangent is not None]
+    results = alike([*results, *present])[: len(results)]
     # JAX asks for cotangents of the linear inputs only, and not of those that are constants here
     undefined = [ad.is_undefined_primal(array) for array in arrays[saved:]]
     return [None] * saved + [

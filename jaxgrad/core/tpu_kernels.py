@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from . import device_axes, lacking
+
 
 class Factors(NamedTuple):
     """Of a singular value decomposition: matrices, the vectors of values, and adjoint matrices."""
@@ -33,7 +35,7 @@ def svd(A, full_matrices: bool = True) -> Factors:
     def elsewhere(A):
         return Factors(*jnp.linalg.svd(A, full_matrices=full_matrices))
 
-    return lax.platform_dependent(A, tpu=on_tpu, default=elsewhere)
+    return _by_platform(A, on_tpu, elsewhere)
 
 
 @svd.defjvp
@@ -79,7 +81,15 @@ def svdvals(A):
         return decomposition(A, full_matrices=False, compute_uv=False)[0]
 
     values = functools.partial(jnp.linalg.svd, compute_uv=False)
-    return lax.platform_dependent(A, tpu=on_tpu, default=values)
+    return _by_platform(A, on_tpu, values)
+
+
+def _by_platform(A, on_tpu, elsewhere):
+    if device_axes.varies(A):  # which JAX's loops inside of `decomposition` refuse
+        cure = "inside of a shard_map, pass check_vma=False to it"
+        names = "linalg.svd, and what is made of it"
+        return lacking.without_kernel(elsewhere, A, operators=names, tpu=cure)
+    return lax.platform_dependent(A, tpu=on_tpu, default=elsewhere)
 
 
 def singular_values(A, full_matrices: bool, compute_uv: bool):

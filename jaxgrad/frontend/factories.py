@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import warnings
 from typing import Unpack
 
 import jax
@@ -27,10 +28,11 @@ from ..core import (
     world,
 )
 from ..core.aval import meta_array, with_strides
-from ..core.device import default_device, preserve_format
+from ..core.device import default_device, preserve_format, strided
 from ..core.pending import value_of
 from ..core.pytorch_tensors import type_name
 from ..core.symbolic_extents import is_symbolic
+from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_compressed, is_sparse
@@ -84,8 +86,27 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
         set_abstract_value(result, with_strides(abstract_value(result), requested))
     if out is None:
         return result
-    give(name, result, out)
+    _fill(name, result, out)
     return out.requires_grad_() if options.get("requires_grad", False) else out
+
+
+# functions of a row of numbers: a target of as many elements keeps its shape
+ROWS = frozenset(["arange", "linspace", "logspace", "range"])
+
+
+def _fill(name: str, result: Tensor, out: Tensor):
+    """Write new numbers into a tensor, which is resized without a warning, except by `arange`."""
+    count = result.numel()
+    if name in ROWS and out.numel() == count:
+        result = result.reshape(out.shape)
+    elif name == "arange" and out.numel():
+        warnings.warn(
+            f"arange: The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out.numel()} which does not match the computed number of elements {count}. The out "
+            f"tensor will be resized to a tensor of shape ({count},).",
+            stacklevel=users_stacklevel(),
+        )
+    give(name, result, out, warns=False)
 
 
 def as_sharded(array, like: Tensor):
@@ -204,6 +225,8 @@ def _filled(name, shape, fill_value, default, options):
     number = number_of(name, "fill_value", fill_value)
     if default is None:
         default = dtypes.int64 if type(number) is int else promotion.result_type(number)
+        # as in PyTorch, in complex64 also where the default dtype is of half precision
+        default = dtypes.complex64 if default is named_dtypes.complex32 else default
     dtype = named_dtypes.of_tensor(dtype_of(options, default))
     if is_symbolic(number):
         value = number  # of which the exported program makes an array
@@ -362,7 +385,10 @@ def _between(name, start, end, steps, options, function):
     if options.get("requires_grad", False):
         result.requires_grad_()
     out = options.get("out")
-    return result if out is None else give(name, result, out)
+    if out is None:
+        return result
+    _fill(name, result, out)
+    return out
 
 
 def _ends(name, start, end, options):
@@ -489,7 +515,7 @@ def empty_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     >>> jaxgrad.empty_like(jaxgrad.arange(3)).dtype
     torch.int64
     """
-    if is_sparse(input) and options.get("layout") in (None, input.layout):
+    if is_sparse(input) and options.get("layout") is not strided:
         return implementation().empty_like(input, options)
     options = like("empty_like", input, options)
     return create("empty_like", _zeros, input.shape, dtype_of(options, None), options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 
 from .. import ops
+from ..core import dtypes, promotion
 from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -38,6 +39,11 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
     if edge_order not in (1, 2):
         raise RuntimeError(
             f"torch.gradient only supports edge_order=1 and edge_order=2, not {edge_order!r}."
+        )
+    if input.dtype is dtypes.uint8:
+        raise RuntimeError(
+            "torch.gradient does not support uint8 input, whose differences wrap around: convert "
+            "it first"
         )
     dims = _dims(input, dim)
     steps = _steps(input, spacing, dims, has_dim=dim is not None)
@@ -117,10 +123,14 @@ def _along(values, dim, step, edge_order):
     def part(start, length=1):
         return values.narrow(dim, start, length)
 
+    if isinstance(step, Tensor) and not step.ndim and step.dtype.is_floating_point:
+        step = step.to(promotion.result_type(values, 1.0))  # a number, whatever its dtype
     if _is_number(step):
         pieces = _evenly(part, size, step, edge_order)
     else:
-        steps = (step[1:] - step[:-1]).reshape(-1, *[1] * (values.ndim - 1 - dim))
+        # coordinates that are integers are divided by one another
+        kind = step.dtype if step.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
+        steps = (step[1:] - step[:-1]).to(kind).reshape(-1, *[1] * (values.ndim - 1 - dim))
         pieces = _unevenly(part, size, steps, dim, edge_order)
     return ops.cat(pieces, dim)
 
@@ -130,9 +140,10 @@ def _evenly(part, size, step, edge_order):
     last = size - 1
     if edge_order == 1:
         return (part(1) - part(0)) / step, inner, (part(last) - part(last - 1)) / step
-    begin = part(1) * 4 - part(0) * 3 - part(2)
-    end = part(last) * 3 - part(last - 1) * 4 + part(last - 2)
-    return begin / (2 * step), inner, end / (2 * step)
+    # the factors are floats, so that integers do not wrap around
+    begin = part(1) * 2.0 - part(0) * 1.5 - part(2) * 0.5
+    end = part(last) * 1.5 - part(last - 1) * 2.0 + part(last - 2) * 0.5
+    return begin / step, inner, end / step
 
 
 def _unevenly(part, size, steps, dim, edge_order):

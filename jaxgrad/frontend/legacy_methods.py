@@ -37,8 +37,7 @@ class LegacyMethods:
         >>> x.new([1, 2]), x.new(2, 3).shape
         (tensor([1., 2.]), torch.Size([2, 3]))
         """
-        options.setdefault("device", self.device)
-        return legacy_types.construct("new()", self.dtype, None, arguments, options)
+        return legacy_types.construct("new()", self.dtype, self.device, arguments, options)
 
     @api_boundary
     def apply_(self, callable) -> Tensor:
@@ -229,6 +228,17 @@ class LegacyMethods:
     def __idiv__(self, other) -> Tensor:
         return self.div_(other)
 
+    def resize_as_sparse_(self, the_template) -> Tensor:
+        """Take the sizes of another sparse tensor, in place. Raises RuntimeError for a dense one.
+
+        >>> jaxgrad.eye(2).to_sparse().resize_as_sparse_(jaxgrad.eye(3).to_sparse()).shape
+        torch.Size([3, 3])
+        """
+        raise RuntimeError(
+            "resize_as_sparse_compressed_: self  expected sparse compressed tensor layout but got "
+            f"Strided, a tensor of shape {list(self.shape)}"
+        )
+
     def is_distributed(self) -> bool:
         """Return False: no tensor is distributed in PyTorch's sense.
 
@@ -245,6 +255,7 @@ def _of_others(name: str, kind: str, what: str):
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it is for "
             f"{kind} tensors, and this is a tensor of shape {list(self.shape)} that is none"
+            + ("; torch.quantize_per_tensor or a QuantStub makes one" * (kind == "quantized"))
         )
 
     method.__name__ = name
@@ -265,7 +276,6 @@ _OF_OTHERS = {
     "quantized": OF_QUANTIZED,
     "nested": {"to_padded_tensor": "Return the components as one tensor, padded to one shape"},
     "sparse": {
-        "resize_as_sparse_": "Take the sizes of another sparse tensor, in place",
         "sparse_resize_": "Change sizes and numbers of dimensions of a sparse tensor, in place",
         "sparse_resize_and_clear_": "Change the sizes of a sparse tensor and drop its elements",
     },

@@ -32,6 +32,7 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
             f"{what}: new() received an invalid combination of arguments: {', '.join(unknown)}; it "
             "takes sizes, data or a tensor, and a device"
         )
+    has_device = "device" in options
     device = options.pop("device", None)
     if device is not None and place is not None and as_device(device).type != place.type:
         raise RuntimeError(
@@ -42,6 +43,11 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     if "data" in options and not arguments:
         arguments = (options.pop("data"),)
     (argument,) = arguments if len(arguments) == 1 else [()]
+    if isinstance(argument, Tensor) and has_device:
+        raise RuntimeError(
+            f"Legacy tensor constructor of the form {what} of a tensor and a device is not "
+            "supported. Use torch.tensor(...) or torch.as_tensor(...) instead."
+        )
     if isinstance(argument, Tensor):
         return _alias(what, argument, dtype, device)
     if storages.is_storage(argument):

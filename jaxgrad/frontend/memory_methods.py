@@ -97,9 +97,10 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
         implementation().refuse("as_strided")
     offset = offset_of(input) if storage_offset is None else storage_offset
     whole = _whole(input)
-    if not _shows(whole, tuple(size), tuple(stride), offset - offset_of(whole)):
-        return _of_memory(input, size, stride, offset)
     start = offset - offset_of(whole)
+    if not _shows(whole, tuple(size), tuple(stride), start):
+        view = _between_gaps(whole, size, stride, start)
+        return _of_memory(input, size, stride, offset) if view is None else view
     if abstract_value(whole).strides is not None:
         whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
     if whole.requires_grad and not input.requires_grad:  # a view that was not recorded
@@ -127,6 +128,13 @@ def strided_view(tensor: Tensor, size, stride, offset: int) -> Tensor | None:
     start = offset - offset_of(whole)
     if _shows(whole, tuple(size), tuple(stride), start):
         return as_strided(tensor, size, stride, offset)
+    return _between_gaps(whole, size, stride, start)
+
+
+def _between_gaps(whole, size, stride, start):
+    """A view by strides of a tensor between whose elements there are gaps in memory; None if the
+    view would show one.
+    """
     if start < 0 or layouts.overlaps(whole.shape, whole.stride()):
         return None
     ordered = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))

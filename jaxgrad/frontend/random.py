@@ -7,6 +7,7 @@ other generators.
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Unpack
 
 import jax
@@ -19,6 +20,7 @@ from ..core.aval import meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.host_values import values_or_array
+from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.communicate import communicated
@@ -364,6 +366,12 @@ def draw_integers(name, low, high, shape, options, default):
     for which, bound in (("from", low), ("to - 1", high - 1)):
         if not _fits(bound, dtype):
             raise RuntimeError(f"{which} is out of bounds for {dtype}: {bound}")
+        if dtype.is_floating_point and abs(bound) > 2 / dtypes.finfo(dtype).eps:
+            warnings.warn(
+                f"{which} is out of bounds: {bound}. {dtype} holds all integers only up to "
+                f"{int(2 / dtypes.finfo(dtype).eps)}",
+                stacklevel=users_stacklevel(),
+            )
     return random_tensor(name, draw.integers, shape, dtype, options, low, high)
 
 

@@ -26,6 +26,7 @@ from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, abstract_value, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
@@ -73,6 +74,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         check_pinning("tensor()")
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=users_stacklevel())
+    if is_sparse(data):
+        return data.detach().to(device, dtype, copy=True).requires_grad_(requires_grad)
     return finish(_array_of(data, _as_dtype(dtype), _place(data, device)), requires_grad)
 
 
@@ -109,14 +112,21 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     tensor([1., 2.])
     """
     if copy is False and not isinstance(obj, Tensor | jax.Array | storages.StorageBase):
-        raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
+        kind = "arbitrary sequence" if _is_sequence(obj) else type(obj).__name__
+        raise ValueError(f"can't alias {kind} into a tensor: leave out copy=False")
+    if type(obj).__name__ == "PyCapsule":
+        obj = from_dlpack(obj)
     if isinstance(obj, storages.StorageBase):
         obj = storage_tensors.row_of(obj)
     if not isinstance(obj, Tensor):
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     result = obj.to(device=device, dtype=dtype, copy=bool(copy))
     if copy is False and result is not obj:
-        raise ValueError("can't alias tensor with another dtype or device: leave out copy=False")
+        kinds = obj.dtype.scalar_type, (obj.dtype if dtype is None else dtype).scalar_type
+        raise ValueError(
+            "can't alias tensor with dtype '{}' into dtype '{}', or on another device: leave out "
+            "copy=False".format(*kinds)
+        )
     if requires_grad is None or requires_grad == result.requires_grad:
         return result
     return result.detach().requires_grad_(requires_grad)
@@ -302,11 +312,13 @@ def _from_python(data, dtype):
     if not kinds <= {bool, int, float, complex}:
         leaves = [_number(leaf) for leaf in leaves]
     values = np.array(leaves, dtype=None if leaves else natural.numpy)
-    if natural.category <= dtypes.INTEGRAL and values.dtype.kind not in "biu":
+    wanted = named_dtypes.of_tensor(natural) if dtype is None else dtype
+    if values.dtype == object and (wanted.is_floating_point or wanted.is_complex):
+        values = values.astype(wanted.numpy)  # integers of more than 64 bits
+    elif natural.category <= dtypes.INTEGRAL and values.dtype.kind not in "biu":
         raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits")
     if dtype is None and values.dtype.kind == "u" and kinds <= {bool, int}:
         raise ValueError("Overflow when unpacking long long: give dtype=torch.uint64")
-    wanted = named_dtypes.of_tensor(natural) if dtype is None else dtype
     return _fitted(values, wanted).reshape(shape)
 
 
@@ -327,7 +339,9 @@ def _flatten(data):
         lengths = [len(item) for item in level]
         _check_lengths(lengths, len(shape))
         shape.append(lengths[0])
-        level = list(chain.from_iterable(level))
+        if len(shape) > MOST_DIMENSIONS:
+            raise TypeError(SELF_REFERENTIAL)
+        level = list(chain.from_iterable(map(_elements, level)))
     return tuple(shape), level
 
 
@@ -340,10 +354,32 @@ def _check_lengths(lengths, dimension):
             )
 
 
+SEQUENCES = list | tuple | range | memoryview | bytearray
+NO_SEQUENCES = str | bytes | dict | set | frozenset | np.generic | jax.Array | Tensor
+SELF_REFERENTIAL = "new(): self-referential lists are incompatible"
+MOST_DIMENSIONS = 128
+
+
 def _is_sequence(item) -> bool:
     if isinstance(item, np.ndarray):
         return item.ndim > 0
-    return isinstance(item, list | tuple | range | memoryview | bytearray)
+    if isinstance(item, SEQUENCES):
+        return True
+    kind = type(item)
+    has_items = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    return has_items and not isinstance(item, NO_SEQUENCES) and not is_of_pytorch(item)
+
+
+def _elements(item):
+    """The elements of a sequence: those of a user's class by their numbers."""
+    if isinstance(item, SEQUENCES | np.ndarray):
+        return item
+    try:
+        return [item[number] for number in range(len(item))]
+    except Exception as error:
+        raise ValueError(
+            f"could not determine the shape of object type '{type(item).__name__}'"
+        ) from error
 
 
 def _from_sizes(data, dtype):
@@ -384,6 +420,8 @@ def _leaf_dtype(leaf):
     if isinstance(leaf, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(leaf).__name__}': {_NO_TEXT}")
     if isinstance(leaf, list | tuple):
+        if any(part is leaf for part in leaf):
+            raise TypeError(SELF_REFERENTIAL)
         raise TypeError(
             f"'{type(leaf).__name__}' object beside numbers: lists must be equally deep"
         )

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 import jax
 import jax.numpy as jnp
 
+from .. import ops
+from ..autograd.grad_mode import set_grad_enabled
 from ..cached import cached_property
 from ..capture.captured import CapturedTensor, HeldSource, TensorInput, outside_aval
 from ..capture.dependence import depends_on
@@ -26,9 +28,10 @@ from ..capture.graph_input import (
 )
 from ..capture.guards import SeparateMemory
 from ..capture.outputs import OutputSpec
-from ..capture.replay import created_arrays, replay
+from ..capture.replay import new_arrays, replay
 from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, OutputTensor, TensorEffect
+from ..capture.trace import Trace
 from ..capture.tracing import Tracing
 from ..compiled.executable import Executable
 from ..compiled.partition import depending
@@ -57,6 +60,7 @@ from ..storage.alias import snapshot
 from ..storage.inplace_check import permit, share_elements
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
+from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.record import apply
 from ..tape.tensor import (
@@ -72,6 +76,7 @@ from ..tape.tensor import (
     set_abstract_value,
     wrap,
 )
+from ..tape.version_counter import counter_of
 from .arguments import shown_as
 from .batched_view import Batched, view_of
 
@@ -318,7 +323,8 @@ class ExampleOutput(OutputSpec):
         if not isinstance(value, Tensor) or self.scope.is_outside(value):
             return super().result(value)
         number = self.add_created(value)
-        view = view_of(self.scope, number, value)
+        # a replay computes values alone
+        view = view_of(self.scope, number, value) if isinstance(self.scope, ExampleScope) else None
         if view is not None:
             self.views = *self.views, view
         return "created", number
@@ -384,17 +390,22 @@ class ExampleOutput(OutputSpec):
 
 
 class BatchedCall(Program):
-    """A call of a batched program that JAX differentiates as a whole."""
+    """A call of a batched program that JAX differentiates as a whole: it has the tensors that the
+    function creates, followed by the new values of those that it writes to.
+    """
 
     def __init__(self, batched, inputs):
         self.batched, self.name, self.inputs = batched, batched.name, tuple(inputs)
         self.mode = joint_mode(self.name, inputs)
 
     def function(self, *arrays):
+        output, examples = self.batched.output, self.batched.examples
+        written = [effect.value.output for effect in output.tensor_effects.effects]
         run = jax.vmap(
-            lambda *one: created_arrays(self.batched.trace, one),
+            lambda *one: new_arrays(self.batched.trace, one),
             in_axes=tuple(self.batched.axes[: len(arrays)]),
-            axis_size=self.batched.examples.size,
+            out_axes=(*[0] * len(output.created), *map(examples.written_axes.get, written)),
+            axis_size=examples.size,
         )
         return run(*arrays)
 
@@ -576,25 +587,34 @@ class BatchedProgram(Executable):
 
     def run_with_tangents(self, leaves, tensors):
         """Run on tensors with tangents: JAX differentiates the whole call."""
-        if self.output.effects:
-            writes = any(isinstance(effect, TensorEffect) for effect in self.output.effects)
-            what = "writes to an argument" if writes else "changes an object or sets a seed"
-            raise RuntimeError(
-                f"vmap: {self.name} {what} and gets a tensor with a forward-mode tangent: return "
-                "the new value instead"
-            )
+        self.refuse_effects()
+        self.permit_writes(tensors)
         with jax.enable_x64(True):  # the state of a generator has 64 bits
             others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
         inputs = [*tensors, *others]
         program = BatchedCall(
             self, [with_dual(abstract_value(current(tensor)), False) for tensor in inputs]
         )
-        created = apply(executor.prepare(program), inputs)
-        created = [created] if program.single else list(created)
+        results = apply(executor.prepare(program), inputs)
+        results = [results] if program.single else list(results)
+        created, written = results[: len(self.output.created)], results[len(self.output.created) :]
         for tensor, value in zip(created, self.output.created, strict=True):
             tensor.__class__ = value.kind
+        for effect, value in zip(self.output.tensor_effects.effects, written, strict=True):
+            write(tensors[effect.number], value, effect)
         dims = [0] * len(created)
         return self.output.results_of(created, dims, tensors, lambda result: result[1])
+
+    def refuse_effects(self):
+        """Raise RuntimeError if the function changes more than the values of tensors."""
+        for effect in self.output.effects:
+            is_write = isinstance(effect, TensorEffect) and effect.value is not None
+            if not is_write or effect.place is not None or effect.grad is not UNCHANGED:
+                raise RuntimeError(
+                    f"vmap: {self.name} sets a seed, or changes an object or more of an argument "
+                    "than its elements, and gets a tensor with a forward-mode tangent: do that "
+                    "outside of the vmap"
+                )
 
     def run_inline(self, leaves, tensors):
         """Run as part of the open trace."""
@@ -614,6 +634,16 @@ class BatchedProgram(Executable):
             set_abstract_value(tensor, traced_aval(abstract_value(tensor), held(tensor)))
         self.output.apply(run)
         return self.output.result_of(run)
+
+
+def write(target: Tensor, value: Tensor, effect: TensorEffect):
+    """Write the value that a function gives a tensor, with its tangents; and with its history, if
+    the function has recorded the write.
+    """
+    is_recorded = effect.value.root is not None and is_grad_enabled()
+    with set_grad_enabled(is_recorded):
+        ops.copy_(target, value)
+    counter_of(target).value += effect.writes - 1  # `copy_` counts one
 
 
 class ApartInMemory(SeparateMemory):
@@ -801,5 +831,10 @@ class BatchedTracing(Tracing):
 
     def run_inline(self, leaves):
         """Run as part of the open trace."""
-        tensors = self.tensors_of(leaves)
-        return self.executable(self.trace(), tensors, leaves).run_inline(leaves, tensors)
+        tensors, shared = self.tensors_of(leaves), []
+        for captured in self.captured:
+            is_whole = self.examples.dim_of(captured) is None
+            shared += [captured.number] if captured.position is not None and is_whole else []
+        # the function may reach them by itself too
+        trace = Trace(self, [], {number: weakref.ref(tensors[number]) for number in shared})
+        return self.executable(trace, tensors, leaves).run_inline(leaves, tensors)

@@ -251,7 +251,7 @@ def define(qualname, schema, *, lib=None, tags=()):
     library is gone; tags: without effect.
 
     Raises RuntimeError for a schema that cannot be read and a name that is defined already,
-    ValueError for a name without a namespace.
+    ValueError for a name without a namespace and a schema without parentheses.
 
     >>> jaxgrad.library.define("docs::raised", "(Tensor x, int n=2) -> Tensor")
     >>> @jaxgrad.library.impl("docs::raised", "default")
@@ -261,6 +261,11 @@ def define(qualname, schema, *, lib=None, tags=()):
     tensor([9.])
     """
     namespace, name = _operator.split(qualname)
+    if not schema.startswith("("):
+        raise ValueError(
+            "define(qualname, schema, ...): expected schema to look like e.g. "
+            f'"(Tensor x) -> Tensor" but got "{schema}"'
+        )
     operator = _operator.define(namespace, name + schema)
     if lib is not None:
         lib._defined.append(operator)

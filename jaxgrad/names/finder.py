@@ -51,8 +51,14 @@ class AliasLoader:
 
     def create_module(self, spec):
         module = importlib.import_module(self.provided)
-        self.spec = getattr(module, "__spec__", None)
+        self.name, self.spec = spec.name, getattr(module, "__spec__", None)
         return module
 
     def exec_module(self, module):
         module.__spec__ = self.spec  # import sets that of the alias
+        for name, value in list(vars(module).items()):
+            # a function under the name of its module, such as autograd.gradcheck, would be replaced
+            # by an import that loads the module under the alias
+            inner = sys.modules.get(f"{self.provided}.{name}", value)
+            if inner is not value:
+                sys.modules.setdefault(f"{self.name}.{name}", inner)

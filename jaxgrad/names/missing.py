@@ -86,8 +86,15 @@ def why_missing(module: str, name: str) -> str:
     return f"not provided by jaxgrad ({reason})"
 
 
+# where a function or class is looked for that programs expect in another module
+_PLACES = ("torch", "torch.nn.functional", "torch.nn", "torch.optim", "torch.optim.lr_scheduler")
+
+
 def suggestion(module: str, name: str) -> str:
-    """The nearest name that a module of jaxgrad has, as the end of a sentence."""
+    """The place of this name, or the nearest name that a module has, as the end of a sentence."""
+    place = next((place for place in _PLACES if reasons().get(f"{place}.{name}") == ""), None)
+    if place is not None:
+        return f"; it is {place}.{name}"
     known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
     near = difflib.get_close_matches(name, known, 1, 0.75)
     return f"; did you mean {near[0]!r}?" if near else ""

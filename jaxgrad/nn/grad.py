@@ -1,4 +1,12 @@
-"""The gradients of convolutions, as torch.nn.grad."""
+"""The gradients of convolutions, as torch.nn.grad.
+
+>>> import jaxgrad as torch
+>>> x, weight = torch.tensor([[[1.0, 2.0, 4.0]]]), torch.tensor([[[1.0, 2.0]]])
+>>> torch.nn.grad.conv1d_weight(x, weight.shape, torch.tensor([[[1.0, 10.0]]]))
+tensor([[[21., 42.]]])
+>>> torch.nn.grad.conv1d_input(x.shape, weight, torch.tensor([[[1.0, 10.0]]]))
+tensor([[[ 1., 12., 20.]]])
+"""
 
 from __future__ import annotations
 

@@ -28,8 +28,9 @@ from .dispatch import ARRAYS, CONSTANTS, Operator, is_foreign, operator
 
 # inlined: the accessors of tape/tensor.py
 
-# these set all elements to one value, so that indices of the target may share elements
-FILLING = frozenset(["fill_", "zero_"])
+# the first set all elements to one value, so that indices of the target may share elements; the
+# others do the same to every matrix, and allow it along the first dimension, as in PyTorch
+FILLING, OF_MATRICES = frozenset(["fill_", "zero_"]), frozenset(["tril_", "triu_"])
 
 
 def operator_of(name: str, library):
@@ -142,8 +143,9 @@ class InPlace(Operator):
                 f"{type_name(args[0]) if args else 'missing'}"
             )
         target = args[0]
-        if self.written_as in FILLING and view_ops.overlaps(target._aval):
-            whole = unexpanded(target)
+        fills = self.written_as in FILLING
+        if (fills or self.written_as in OF_MATRICES) and view_ops.overlaps(target._aval):
+            whole = unexpanded(target, 0 if fills else max(target.ndim - 1, 2))
             if whole is not None:
                 permit(self.written_as, target, target.requires_grad, overlapping=True)
                 self.overwrite((whole, *args[1:]), kwargs)
@@ -151,7 +153,7 @@ class InPlace(Operator):
         call, leaves = self.bind(args, kwargs)
         if call is None:  # an argument is sparse
             return sparse_tensor.implementation().write(self.written_as, self.name, args, kwargs)
-        overwrite(self.written_as, call, leaves, target)
+        overwrite(self.written_as, call, leaves, target, fills)
         # the fast paths pass the arguments as they are, so none may have been converted
         is_short = len(leaves) == len(args) < 3 and not kwargs and leaves[-1] is args[-1]
         if is_short and (call.only_arrays or type(args[-1]) is float):

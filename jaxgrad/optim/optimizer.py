@@ -164,7 +164,8 @@ class Optimizer:
         if not groups:
             raise ValueError(
                 "optimizer got an empty parameter list: a generator such as parameters() gives its "
-                "tensors to one optimizer only, and a frozen or empty module has none"
+                "tensors to one optimizer only, and a module has no parameters of layers in a list "
+                "or dict of Python: use nn.ModuleList or nn.ModuleDict"
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)

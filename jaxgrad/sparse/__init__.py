@@ -11,6 +11,8 @@ tensor(indices=tensor([[0, 1],
 
 from __future__ import annotations
 
+import functools
+
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..names.missing import MissingName
@@ -23,6 +25,7 @@ from ._construction import spdiags as spdiags
 
 __all__ = [
     "addmm",
+    "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "log_softmax",
     "mm",
@@ -143,6 +146,35 @@ def _softmax(name, input, dim, dtype, operator):
     if not input.is_floating_point():
         _dispatch.refuse(f"_sparse{name} of {input.dtype}")
     return _reductions.softmax(input, dim, operator)
+
+
+def as_sparse_gradcheck(gradcheck):
+    """Return a `gradcheck` for functions that return sparse tensors, too.
+
+    gradcheck: `autograd.gradcheck`, or a partial of it. The result takes its arguments; outputs
+    are checked as dense tensors, and `masked` says which elements of sparse inputs move.
+
+    >>> x = jaxgrad.eye(2, dtype=jaxgrad.float64).to_sparse().requires_grad_()
+    >>> jaxgrad.sparse.as_sparse_gradcheck(jaxgrad.autograd.gradcheck)(lambda x: x * x, x)
+    True
+    """
+
+    @functools.wraps(gradcheck)
+    def check(func, inputs, **options):
+        @functools.wraps(func)
+        def of_dense(*arguments, **kwargs):
+            outputs = func(*arguments, **kwargs)
+            if isinstance(outputs, list | tuple):
+                return tuple(map(_as_dense, outputs))
+            return _as_dense(outputs)
+
+        return gradcheck(of_dense, inputs, **{"masked": False} | options)
+
+    return check
+
+
+def _as_dense(output):
+    return output.to_dense() if _is_sparse(output) else output
 
 
 _types = LateModule("jaxgrad.sparse._types")

@@ -29,6 +29,7 @@ from ._elements import (
     to_dense,
 )
 from ._pattern import known, needed, nnz, sparse_sizes
+from ._shapes import broadcast_to
 
 
 def add(self, other, *, alpha=1, name="add"):
@@ -39,6 +40,7 @@ def add(self, other, *, alpha=1, name="add"):
         raise RuntimeError(
             f"{name}(sparse, dense) is not supported. Use {name}(dense, sparse) instead."
         )
+    self, other = _with_equal_dims(self, other)
     check_same_size(name, self, other)
     dtype = promotion.promote_types(self.dtype, other.dtype)
     one, two = (values_of(operand).to(dtype) for operand in (self, other))
@@ -56,6 +58,24 @@ def add(self, other, *, alpha=1, name="add"):
     kept, _, inverse = _pattern.distinct(np.concatenate(patterns, 1), sparse_sizes(self))
     values = operator(one, two, _pattern.as_indices(inverse), kept.shape[1], alpha)
     return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def _with_equal_dims(self, other):
+    """Two tensors with equally many sparse dimensions, if one has no elements, which may have
+    any.
+    """
+    if self.shape != other.shape or _pattern.sparse_dims(self) == _pattern.sparse_dims(other):
+        return self, other
+    if not nnz(self):
+        return _without_elements_like(self, other), other
+    return (self, _without_elements_like(other, self)) if not nnz(other) else (self, other)
+
+
+def _without_elements_like(self, other):
+    """A tensor without elements, with the sparse dimensions of another one of its shape."""
+    count = _pattern.sparse_dims(other)
+    values = values_of(self).reshape(0, *self._sizes[count:])
+    return sparse(values, _pattern.as_indices(np.zeros((count, 0))), self._sizes, True)
 
 
 def sub(self, other, *, alpha=1):
@@ -98,10 +118,17 @@ def mul(self, other):
         self, other = (other, self) if self.ndim == 0 else (self, other)
         other = to_dense(other)
     if isinstance(other, numbers.Number) or (not is_sparse(other) and not ndim_of(other)):
-        return like_or_nothing(self, ops.mul(values_of(self), other))
+        values = values_of(self)
+        if not self.ndim and isinstance(other, Tensor):
+            # its values have a dimension, and their dtype would prevail
+            values = values.to(promotion.promote_types(self.dtype, other.dtype))
+        return like_or_nothing(self, ops.mul(values, other))
     if not is_sparse(other):
-        at_indices = ops._coo_mask(_in_shape("mul", self, other), self._indices_held)
+        shape = promotion.broadcast_shapes("mul", self.shape, other.shape)
+        self = self if self.shape == shape else broadcast_to(self, shape)
+        at_indices = ops._coo_mask(ops.expand(other, shape), self._indices_held)
         return like_or_nothing(self, ops.mul(values_of(self), at_indices))
+    self, other = _with_equal_extents(self, other)
     check_same_size("mul", self, other)
     is_one = self is other
     self = merged(self)
@@ -116,6 +143,14 @@ def mul(self, other):
     one = ops._coo_ungroup(values_of(self), _pattern.as_indices(common))
     two = ops._coo_ungroup(values_of(other), _pattern.as_indices(places[common]))
     return sparse(ops.mul(one, two), _pattern.as_indices(indices[:, common]), self._sizes, True)
+
+
+def _with_equal_extents(self, other):
+    """Two tensors with their dense dimensions broadcast, if the sparse ones are equal."""
+    if self.shape == other.shape or sparse_sizes(self) != sparse_sizes(other):
+        return self, other
+    shape = promotion.broadcast_shapes("mul", self.shape, other.shape)
+    return broadcast_to(self, shape), broadcast_to(other, shape)
 
 
 def _traced_product(self, other):
@@ -164,16 +199,3 @@ def pow(self, exponent):
             "not 0"
         )
     return elementwise("pow", self, exponent)
-
-
-def _in_shape(name, self, other) -> Tensor:
-    """A dense operand, broadcast to the shape of a sparse one, which never broadcasts."""
-    is_tensor = isinstance(other, Tensor) and other.ndim <= self.ndim
-    sizes = self._sizes[self.ndim - other.ndim :] if is_tensor else ()
-    if not is_tensor or any(a not in (1, b) for a, b in zip(other.shape, sizes, strict=True)):
-        shape = list(getattr(other, "shape", ()))
-        raise RuntimeError(
-            f"{name}: a sparse tensor of shape {list(self.shape)} needs an operand that broadcasts "
-            f"to that shape, not one of shape {shape}: expand is unsupported for Sparse tensors"
-        )
-    return other if other.shape == self.shape else ops.expand(other, tuple(self._sizes))

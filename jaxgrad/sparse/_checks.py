@@ -49,6 +49,7 @@ def _validate_sparse_compressed_tensor_args(
     if layout not in _layouts.LAYOUTS:
         raise RuntimeError(f"expected a sparse compressed layout, but got {layout}")
     words = _compressed_construction.Words(layout)
+    _compressed_construction.check_contiguous(words, compressed_indices, plain_indices)
     _compressed_construction.checked(words, compressed_indices, plain_indices, values, size)
 
 

@@ -341,7 +341,8 @@ def call(name: str, args, kwargs):
     is_matrix = isinstance(result, Tensor) and result.ndim == first.ndim
     if name == "sum" and is_matrix and not is_sparse(result):
         return convert(result, first.layout, block_of(first))
-    if not (is_matrix and is_sparse(result) and is_compressed(args[0])):
+    is_of_first = is_compressed(args[0]) or (name == "mul" and not is_sparse(args[0]))
+    if not (is_matrix and is_sparse(result) and is_of_first):
         return result
     if result._indices_held is plain(first)._indices_held:
         return like(first, ops.reshape(values_of(result), tuple(values_of(first).shape)))
@@ -403,26 +404,69 @@ def part(tensor: CompressedTensor, result: Tensor) -> Tensor:
 def _check_product(name, mat1, mat2):
     if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
-            f"{name}: mat1 and mat2 shapes cannot be multiplied: {list(mat1.shape)} and "
-            f"{list(mat2.shape)}"
+            f"{name}: mat1 and mat2 shapes cannot be multiplied ({_pattern.words(mat1.shape)} and "
+            f"{_pattern.words(mat2.shape)})"
         )
+
+
+def all_elements(tensor: CompressedTensor) -> CompressedTensor:
+    """The tensor with an element at every index, 0 where it has none."""
+    whole = _elements.all_elements(as_coo(tensor))
+    return compress(whole, tensor.layout, block_of(tensor), tensor._indices_held.dtype)
+
+
+def _in_batches(tensor: CompressedTensor, batch) -> CompressedTensor:
+    """A matrix for each place of a batch."""
+    if tensor.ndim == len(batch) + 2:
+        return tensor
+    begin, plain, values = (
+        ops.expand(part, (*batch, *part.shape)).contiguous()
+        for part in (tensor._coalesced.indices, tensor._indices_held, values_of(tensor))
+    )
+    return sparse(values, plain, (*batch, *tensor._sizes), Compression(begin, tensor.layout))
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1, alpha=1) -> CompressedTensor:
     """`beta * input` and `alpha` times the elements of `mat1 @ mat2` at its indices."""
-    if not is_compressed(input) or input.layout is not sparse_csr or input.ndim != 2:
-        raise RuntimeError(
-            f"sampled_addmm: Expected self to be a sparse CSR matrix, but got {name_of(input)}"
-        )
-    _check_product("sampled_addmm", mat1, mat2)
-    if (mat1.shape[0], mat2.shape[1]) != tuple(input.shape):
-        raise RuntimeError(
-            f"sampled_addmm: self.shape {list(input.shape)} must be that of the product, "
-            f"{[mat1.shape[0], mat2.shape[1]]}"
-        )
-    indices = as_coo(input)._indices_held
-    product = ops._coo_sampled_mm(mat1, indices, ops.t(mat2))
+    _check_sampled(input, mat1, mat2)
+    input = _in_batches(input, mat1.shape[:-2])
+    *batch, row, column = ops.unbind(as_coo(input)._indices_held)
+    place = row.new_zeros(row.shape)
+    for number, extent in zip(batch, mat1.shape[:-2], strict=True):
+        place = place * extent + number
+    rows, inner, columns = math.prod(mat1.shape[:-1]), mat1.shape[-1], mat2.shape[-1]
+    indices = ops.stack([place * mat1.shape[-2] + row, place * columns + column])
+    turned = ops.reshape(mat2.mT, (math.prod(mat2.shape[:-2]) * columns, inner))
+    product = ops._coo_sampled_mm(ops.reshape(mat1, (rows, inner)), indices, turned)
+    product = ops.reshape(product, tuple(values_of(input).shape))
     return like(input, ops.add(ops.mul(values_of(input), beta), product, alpha=alpha))
+
+
+def _check_sampled(input, mat1, mat2):
+    name = "sampled_addmm"
+    if not is_compressed(input) or input.layout is not sparse_csr:
+        raise RuntimeError(
+            f"{name}: Expected self to have sparse csr layout, but got {name_of(input)}"
+        )
+    for argument, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if is_sparse(matrix):
+            raise RuntimeError(
+                f"{name}: Expected {argument} to have strided layout, but got {name_of(matrix)}"
+            )
+        if matrix.ndim < 2:
+            raise RuntimeError(f"{name}: Expected {argument} to be a matrix, got {matrix.ndim}-D")
+    if mat1.shape[:-2] != mat2.shape[:-2] or mat1.shape[-1] != mat2.shape[-2]:
+        raise RuntimeError(
+            f"{name}: mat1 and mat2 shapes cannot be multiplied ({_pattern.words(mat1.shape)} and "
+            f"{_pattern.words(mat2.shape)})"
+        )
+    product = *mat1.shape[:-1], mat2.shape[-1]
+    if tuple(input.shape) not in (product, product[-2:]):
+        dim, other = (-2, "mat1") if input.shape[-2] != product[-2] else (-1, "mat2")
+        raise RuntimeError(
+            f"{name}: self.shape[{dim}] must match {other}.shape[{dim}]: {list(input.shape)} must "
+            f"be the shape of the product, {list(product)}"
+        )
 
 
 REDUCTIONS = ("sum", "mean", "amax", "amin")

@@ -14,6 +14,7 @@ from ..frontend import tensor_data
 from ..tape.sparse_tensor import Compression, sparse
 from ..tape.tensor import Tensor, is_concrete
 from . import _layouts
+from ._construction import check_sparse_tensor_invariants
 
 BY_TYPE = {dtypes.int32: "Int", dtypes.int64: "Long"}
 
@@ -40,7 +41,8 @@ def sparse_compressed_tensor(
     (*batch, elements); both int32 or int64. values: of shape (*batch, elements, *block, *dense
     sizes); gradients flow back to a tensor. size: the sizes, by default the smallest. dtype,
     device: those of the values. requires_grad: whether the tensor is a leaf that requires grad.
-    check_invariants: without effect, since parts are always checked where they are known.
+    check_invariants: whether indices must be contiguous too; the other checks are made in any case,
+    where the parts are known.
 
     Raises RuntimeError for parts that do not fit together.
 
@@ -60,6 +62,10 @@ def sparse_compressed_tensor(
     data = values if isinstance(values, Tensor) else tensor_data.tensor(values, dtype=dtype)
     data = data.to(device=data.device if device is None else device, dtype=dtype or data.dtype)
     words = Words(layout)
+    if check_invariants or (
+        check_invariants is None and check_sparse_tensor_invariants.is_enabled()
+    ):
+        check_contiguous(words, *parts)
     size = checked(words, *parts, data, size)
     tensor = sparse(ops._coo_tensor(data), parts[1], size, Compression(parts[0], layout))
     return tensor.requires_grad_() if requires_grad and not tensor.requires_grad else tensor
@@ -163,6 +169,13 @@ class Words:
         self.unit = f"{self.lines[:-1]} blocks" if layout in _layouts.BLOCKS else self.lines
 
 
+def check_contiguous(words: Words, compressed, plain):
+    """Raise RuntimeError for indices with strides."""
+    for name, part in ((words.compressed, compressed), (words.plain, plain)):
+        if part.ndim and part.shape[-1] > 1 and part.stride(-1) != 1:
+            raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
+
+
 def checked(words: Words, compressed, plain, values, size) -> tuple[int, ...]:
     """The sizes of a new tensor. Raises RuntimeError for parts that do not fit together."""
     block_dims = 2 if words.layout in _layouts.BLOCKS else 0
@@ -183,7 +196,8 @@ def checked(words: Words, compressed, plain, values, size) -> tuple[int, ...]:
         )
     if compressed.dtype is not plain.dtype:
         raise RuntimeError(
-            f"{pair} must have the same dtype, but got {compressed.dtype.scalar_type} and "
+            # PyTorch's spelling, on which its users match
+            f"{pair} must have the same dtype, bot got {compressed.dtype.scalar_type} and "
             f"{plain.dtype.scalar_type}, respectively"
         )
     if compressed.dtype not in BY_TYPE:
@@ -237,9 +251,9 @@ def _check_sizes(words, compressed, plain, values, size, parts):
         if tuple(part.shape[:batch]) != size[:batch]:
             raise RuntimeError(
                 f"all batch dimensions of {words.compressed} (={list(compressed.shape[:batch])}), "
-                f"{words.plain} (={list(plain.shape[:batch])}), values "
-                f"(={list(values.shape[:batch])}) and the sizes (={list(size[:batch])}) must be "
-                f"equal: {name} has others"
+                f"{words.plain} (={list(plain.shape[:batch])}), and values "
+                f"(={list(values.shape[:batch])}) must be equal to tensor batch dimensions "
+                f"(={list(size[:batch])}): {name} has others"
             )
     if dense != size[batch + 2 :]:
         raise RuntimeError(

@@ -22,6 +22,12 @@ class CompressedMethods:
 
     @shows_users_frames
     def select(self, dim, index):
+        batch, place = _compressed.batch_dims(self), _elements.wrapped(dim, self.ndim)
+        if batch and batch <= place < batch + 2:
+            raise RuntimeError(
+                "select(): selecting sparse dimensions is not supported for batched sparse "
+                "compressed tensors."
+            )
         return _compressed.part(self, _elements_of(self).select(dim, index))
 
     @shows_users_frames
@@ -43,17 +49,7 @@ class CompressedMethods:
     @shows_users_frames
     def copy_(self, src, non_blocking=False):
         permit("copy_", self, self.requires_grad or getattr(src, "requires_grad", False))
-        if not is_compressed(src) or src.layout is not self.layout or src.shape != self.shape:
-            raise RuntimeError(
-                f"copy_ of sparse compressed tensors having different layouts is not supported: "
-                f"{self.layout} of shape {list(self.shape)}, and {src.layout} of "
-                f"{list(src.shape)}"
-            )
-        if src._nnz() != self._nnz():
-            raise RuntimeError(
-                "copy_: only sparse compressed tensors with the same number of specified elements "
-                "are supported."
-            )
+        _check_copied(self, src)
         values = values_of(src).to(self.dtype).clone()
         _methods.replace(self, _compressed.like(src, values))
         return self
@@ -80,6 +76,11 @@ class CompressedMethods:
     def resize_as_sparse_(self, other):
         _compressed.check_same_layout(self, other)
         return self._set_pattern("resize_as_sparse_", _compressed.shaped_as(self, other))
+
+    def untyped_storage(self):
+        raise NotImplementedError("Cannot access storage of SparseCsrTensorImpl")
+
+    storage = untyped_storage
 
     nbytes = property(lambda self: self.numel() * self.element_size())
 
@@ -137,6 +138,31 @@ class CompressedMethods:
             self._nnz(),
             self._requires_grad,
             name_of_node(self),
+        )
+
+
+def _check_copied(self, src):
+    copied = "copy_: copy of sparse compressed tensors having different"
+    if not is_compressed(src) or src.layout is not self.layout:
+        raise RuntimeError(
+            f"{copied} layouts is not supported. self layout is {_compressed.name_of(self)} and "
+            f"src layout is {_compressed.name_of(src)}"
+        )
+    if src.shape != self.shape:
+        raise RuntimeError(
+            f"copy_: expected shapes of self and src to match along dimension, but got "
+            f"{list(self.shape)} and {list(src.shape)}"
+        )
+    if src._nnz() != self._nnz():
+        raise RuntimeError(
+            "copy_: only sparse compressed tensors with the same number of specified elements "
+            "are supported."
+        )
+    blocks = _compressed.block_of(self), _compressed.block_of(src)
+    if blocks[0] != blocks[1]:
+        raise RuntimeError(
+            f"{copied} block sizes is not supported. self and src block sizes are {blocks[0]} and "
+            f"{blocks[1]}"
         )
 
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from .. import ops
+from ..core import dtypes
 from ..core.device import check_pinning, sparse_coo, sparse_csc, sparse_csr
 from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
@@ -198,15 +199,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
             "spdiags: Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
             f"{layout}"
         )
+    _check_diagonals(diagonals, offsets, shape)
     diagonals = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
     above = np.atleast_1d(np.asarray(offsets.detach().cpu()))
-    if diagonals.ndim != 2 or above.shape != (diagonals.shape[0],):
-        raise RuntimeError(
-            f"Number of diagonals ({list(diagonals.shape)}) does not match the number of offsets "
-            f"({list(above.shape)})"
-        )
-    if len(shape) != 2:
-        raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")
     if len({*above.tolist()}) != len(above):
         raise RuntimeError(f"Offset tensor contains duplicate values: {above.tolist()}")
     row, column = np.indices(diagonals.shape)
@@ -216,3 +211,22 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     values = diagonals[tensor_data.tensor(row[inside]), tensor_data.tensor(column[inside])]
     matrix = sparse_coo_tensor(places, values, tuple(shape))
     return matrix if layout in (None, sparse_coo) else matrix.to_sparse(layout=layout)
+
+
+def _check_diagonals(diagonals, offsets, shape):
+    if len(shape) != 2:
+        raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")
+    if offsets.ndim > 1:
+        raise RuntimeError(f"Offsets must be scalar or vector, got shape {list(offsets.shape)}")
+    if diagonals.ndim not in (1, 2):
+        shape = list(diagonals.shape)
+        raise RuntimeError(f"Diagonals must be vector or matrix, got shape {shape}")
+    if offsets.dtype is not dtypes.int64:
+        name = offsets.dtype.scalar_type
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {name}")
+    count = diagonals.shape[0] if diagonals.ndim == 2 else 1
+    if count != offsets.numel():
+        raise RuntimeError(
+            f"Number of diagonals ({count}) does not match the number of offsets "
+            f"({offsets.numel()})"
+        )

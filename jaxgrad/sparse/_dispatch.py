@@ -75,6 +75,12 @@ def _holds_compressed(value) -> bool:
 
 def empty_like(tensor: SparseTensor, options):
     """A tensor of the same shape without elements; options: those of `zeros_like`."""
+    layout = options.get("layout") or tensor.layout
+    if layout is not tensor.layout:
+        raise RuntimeError(
+            "empty_like with different sparse layout is not supported (self is "
+            f"{_compressed.name_of(tensor)} but you requested {layout})"
+        )
     result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
     return _with(options, result)
 
@@ -96,6 +102,8 @@ def make(name: str, size, dtype, options):
     out, layout = options.get("out"), options.get("layout")
     if name in ("full", "full_like", "ones"):
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+    if name.endswith("_window"):
+        raise RuntimeError(f"{name} is not implemented for sparse types, here {layout}")
     if name not in ("zeros", "empty", "zeros_like", "new_zeros", "new_empty"):
         refuse({"empty_like": "empty_strided"}.get(name, name))
     factory = _construction.sparse_coo_tensor
@@ -164,9 +172,15 @@ def _check_dtype(name, result, target):
 
 def write_out(name: str, args, kwargs, out):
     """Call an operator with `out=`, which gets the pattern of the result."""
-    tensors = [one for one in (*args, *kwargs.values(), out) if isinstance(one, Tensor)]
+    outs = out if isinstance(out, list | tuple) else [out]
+    tensors = [one for one in (*args, *kwargs.values(), *outs) if isinstance(one, Tensor)]
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
+    if isinstance(out, list | tuple):
+        results = call(name, args, kwargs)
+        return type(results)(
+            *(give(name, one, part) for one, part in zip(results, out, strict=True))
+        )
     permit(name, out, False)
     result = call(name, args, kwargs)
     if isinstance(result, SparseTensor) is not isinstance(out, SparseTensor):
@@ -222,7 +236,12 @@ def merged_values(tensor: SparseTensor) -> Tensor:
     return values_of(_elements.merged(tensor))
 
 
-without_padding, all_elements = _elements.without_padding, _elements.all_elements
+without_padding = _elements.without_padding
+
+
+def all_elements(tensor: SparseTensor) -> SparseTensor:
+    """The tensor with an element at every index, 0 where it has none."""
+    return (_compressed if is_compressed(tensor) else _elements).all_elements(tensor)
 
 
 def drop_padding(tensor: SparseTensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import _methods, _products, _reductions
+from . import _methods, _products, _reductions, _shapes
 from ._construction import sparse_coo_tensor
 
 
@@ -96,6 +96,19 @@ def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
 def _sparse_sum(self, dim=None) -> Tensor:
     """The sum over dimensions; see `jaxgrad.sparse.sum`."""
     return _reductions.sum(self, dim)
+
+
+@api_boundary
+def _sparse_broadcast_to(input: Tensor, size) -> Tensor:
+    """Return a sparse tensor with its dimensions of extent 1 expanded to a size.
+
+    size: may have more dimensions than the tensor; these are sparse. Raises RuntimeError for a size
+    to which the tensor does not broadcast.
+
+    >>> jaxgrad._sparse_broadcast_to(jaxgrad.ones(1, 2).to_sparse(), (3, 2)).shape
+    torch.Size([3, 2])
+    """
+    return _shapes.broadcast_to(input, size)
 
 
 _indices, _values, indices = _methods._indices, _methods._values, _methods.indices

@@ -4,6 +4,8 @@ tensor has in place of a dense one's. A method that reads the array of a dense t
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import ops
@@ -490,16 +492,19 @@ def check_resize(self: SparseTensor, size, sparse_dim: int, dense_dim: int, may_
 
 
 def _resized(self: SparseTensor, size, sparse_dim: int) -> SparseTensor:
-    """A tensor of other sizes with the same elements, if it has some; dense parts grow by zeros."""
+    """A tensor of other sizes with the same elements, if it has some; where dense parts grow, the
+    values stay in order, with zeros after them, as in `resize_` of a dense tensor.
+    """
     values, indices = values_of(self), self._indices_held
     inner = tuple(size[sparse_dim:])
     if not _pattern.nnz(self):
         values = values.detach().new_zeros(0, *inner)
         indices = _pattern.as_indices(np.zeros((sparse_dim, 0), np.int64))
     elif values.shape[1:] != inner:
-        larger = values.detach().new_zeros(values.shape[0], *inner)
-        larger[tuple(map(slice, values.shape))] = values
-        values = larger
+        count = values.shape[0] * math.prod(inner)
+        flat = values.reshape(-1)[:count]
+        zeros = flat.detach().new_zeros(count - flat.shape[0])
+        values = ops.cat([flat, zeros]).reshape(values.shape[0], *inner)
     return sparse(values, indices, size, self._coalesced)
 
 
@@ -655,7 +660,7 @@ class SparseMethods:
 
     @shows_users_frames
     def new(self, *arguments, device=None):
-        return _types.TYPES[f"{self.dtype.scalar_type}Tensor"].make(*arguments, device=device)
+        return _types.make(self.dtype, *arguments, device=device)
 
     @property
     def nbytes(self):
@@ -711,7 +716,8 @@ class SparseMethods:
 
     def __bool__(self):
         if self.numel() != 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+            count = "more than one value" if self.numel() else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous")
         return bool(_elements.to_dense(self))
 
     @shows_users_frames

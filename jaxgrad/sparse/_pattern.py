@@ -187,3 +187,8 @@ def sparse_dims(tensor: SparseTensor) -> int:
 def sparse_sizes(tensor: SparseTensor) -> tuple[int, ...]:
     """The sizes of the sparse dimensions."""
     return tuple(tensor._sizes[: sparse_dims(tensor)])
+
+
+def words(shape) -> str:
+    """A shape as messages on products have it: "2x3"."""
+    return "x".join(map(str, shape))

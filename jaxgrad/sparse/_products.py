@@ -9,7 +9,7 @@ from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
 from . import _pattern, _refusals
 from ._arithmetic import add, mul
-from ._elements import coalesce, ndim_of
+from ._elements import coalesce, ndim_of, to_dense
 from ._pattern import needed, sparse_dims
 from ._shapes import t
 
@@ -23,8 +23,8 @@ def check_matrix(name: str, self: SparseTensor, columns=None):
         )
     if columns is not None and self.shape[1] != columns[0]:
         raise RuntimeError(
-            f"{name}: Expected dim 0 size {self.shape[1]}, got {columns[0]}: shapes "
-            f"{list(self.shape)} and {list(columns)} cannot be multiplied"
+            f"{name}: Expected dim 0 size {self.shape[1]}, got {columns[0]}: mat1 and mat2 shapes "
+            f"cannot be multiplied ({_pattern.words(self.shape)} and {_pattern.words(columns)})"
         )
 
 
@@ -39,8 +39,8 @@ def _check_operands(name, self, other, ndim=2):
         raise RuntimeError(f"{name}: expected a {ndim}-D tensor as operand, but got shape {shape}")
     if self.dtype is not other.dtype:
         raise RuntimeError(
-            f"{name}: expected both operands to have the same dtype, but got {self.dtype} and "
-            f"{other.dtype}"
+            f"{name}: mat1 dtype {self.dtype.scalar_type} does not match mat2 dtype "
+            f"{other.dtype.scalar_type}: expected both operands to have the same dtype"
         )
 
 
@@ -129,12 +129,16 @@ def _sparse_product(self, other):
 def mv(self, vec) -> Tensor:
     """The product of a sparse matrix and a vector."""
     if not is_sparse(self) or is_sparse(vec):
-        raise RuntimeError("mv: the matrix may be sparse, the vector not")
+        raise RuntimeError(
+            "mv: two tensor dim should be 2 and 1, and only the first one sparse, but got "
+            f"{self.layout} with {self.ndim} and {vec.layout} with {vec.ndim} dimensions"
+        )
     _check_operands("mv", self, vec, 1)
     check_matrix("mv", self)
     if self.shape[1] != vec.shape[0]:
         raise RuntimeError(
-            f"mv: size mismatch, got {self.shape[0]}x{self.shape[1]} and {vec.shape[0]}"
+            "mv: expected self.size(-1) == vec.size(-1), size mismatch, got "
+            f"{_pattern.words(self.shape)} and {vec.shape[0]}"
         )
     return ops._coo_mv(values_of(self), self._indices_held, self.shape[0], vec)
 
@@ -172,11 +176,21 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor
     if is_sparse(self) and is_sparse(mat1) and is_sparse(mat2):
         product = mul(mm(mat1, mat2), alpha)
         return product if beta == 0 else add(mul(self, beta), product)
-    if is_sparse(self) or is_sparse(mat2) or not is_sparse(mat1):
+    if is_sparse(self):
         raise RuntimeError(
-            "addmm_sparse_dense: expected a strided result and a strided mat2, with a sparse mat1: "
-            "only mat1 may be sparse"
+            "addmm: a sparse tensor is added to the product of two sparse matrices alone; use "
+            "to_dense()"
         )
+    if self.ndim > 2:
+        raise RuntimeError(
+            f"addmm: expand of shape {list(self.shape)} to that of the product: the number of "
+            "sizes provided (2) must be greater or equal to the number of dimensions in the tensor "
+            f"({self.ndim})"
+        )
+    if is_sparse(mat2) or not is_sparse(mat1):
+        product = mm(mat1, mat2)
+        product = ops.mul(to_dense(product) if is_sparse(product) else product, alpha)
+        return product if beta == 0 else ops.add(product, ops.mul(self, beta))
     _check_operands("addmm", mat1, mat2)
     check_matrix("addmm", mat1, tuple(mat2.shape))
     return getattr(ops, operator)(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import ops
@@ -27,7 +29,7 @@ def _permuted(self, dims, operator, keeps_order: bool):
     values = ops.permute(values, inner) if is_inner else operator(values)
     order = _pattern.as_indices(dims[:count])
     indices = ops.index_select(self._indices_held, 0, order)
-    is_sorted = nnz(self) < 2 or (keeps_order and dims[:count] == sorted(dims[:count]))
+    is_sorted = keeps_order and (nnz(self) < 2 or dims[:count] == sorted(dims[:count]))
     is_kept = _pattern.if_kept(self, is_sorted)
     return sparse(values, indices, [self._sizes[dim] for dim in dims], is_kept)
 
@@ -76,6 +78,27 @@ def movedim(self, source, destination) -> SparseTensor:
     moved = dict(zip(targets, origins, strict=True))
     dims = [moved[place] if place in moved else next(rest) for place in range(self.ndim)]
     return _permuted(self, dims, ops._coo_permute, True)
+
+
+def broadcast_to(self, size) -> SparseTensor:
+    """The tensor with dimensions of extent 1 expanded; new ones in front are sparse."""
+    self, size = counted(self, "broadcast_to()"), tuple(size)
+    extra, count = len(size) - self.ndim, sparse_dims(self)
+    origin = [1] * extra + list(self._sizes)
+    if extra < 0 or any(a not in (1, b) for a, b in zip(origin, size, strict=True)):
+        raise RuntimeError(
+            f"input with sizes {list(self._sizes)} does not broadcast to output size {list(size)}"
+        )
+    front = extra + count
+    copied = [new if old == 1 else 1 for old, new in zip(origin[:front], size, strict=False)]
+    copies = math.prod(copied)
+    grid = np.indices(copied).reshape(front, 1, copies)
+    indices = _pattern.as_indices(np.zeros((extra, nnz(self)), np.int64))
+    indices = ops.cat([indices, self._indices_held]).unsqueeze(2) + _pattern.as_indices(grid)
+    count, dense = nnz(self) * copies, size[front:]
+    values = values_of(self).unsqueeze(1).expand(nnz(self), copies, *dense)
+    values, indices = values.reshape(count, *dense), indices.reshape(front, count)
+    return sparse(values, indices, size, self._coalesced and copies == 1)
 
 
 def cat(tensors, dim=0) -> SparseTensor:
@@ -257,7 +280,7 @@ def narrow_copy(self, dim, start, length) -> SparseTensor:
     kept = indices[:, places]
     kept[dim] -= start
     values = ops._coo_ungroup(values_of(self), _pattern.as_indices(places))
-    return sparse(values, _pattern.as_indices(kept), sizes, self._coalesced or len(places) < 2)
+    return sparse(values, _pattern.as_indices(kept), sizes, self._coalesced)
 
 
 def index(self, key) -> Tensor:

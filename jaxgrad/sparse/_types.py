@@ -18,28 +18,29 @@ class SparseType(type):
 
     def __call__(cls, *arguments, device=None) -> Tensor:
         _warn(arguments)
-        return cls.make(*arguments, device=device)
-
-    def make(cls, *arguments, device=None) -> Tensor:
-        """A tensor of the type, of its parts or by its sizes."""
-        if len(arguments) > 1 and isinstance(arguments[0], Tensor):
-            return sparse_coo_tensor(*arguments, device=device)
-        (sizes,) = arguments if len(arguments) == 1 else [arguments]
-        if not isinstance(sizes, int | list | tuple):
-            raise TypeError(
-                f"new() received an invalid combination of arguments - got "
-                f"({type_name(sizes)}), but expected sizes, or indices, values and sizes"
-            )
-        if isinstance(sizes, list) or (isinstance(sizes, tuple) and sizes is not arguments):
-            sizes = _size(sizes)
-        size = (sizes,) if isinstance(sizes, int) else tuple(sizes) or (0,)
-        return sparse_coo_tensor(size, dtype=cls.dtype, device=device)
+        return make(cls.dtype, *arguments, device=device)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and is_sparse(instance) and instance.dtype is cls.dtype
 
     def __repr__(cls):
         return f"<class 'torch.sparse.{cls.__name__}'>"
+
+
+def make(dtype, *arguments, device=None) -> Tensor:
+    """A sparse tensor of its parts, or one of a dtype by its sizes."""
+    if len(arguments) > 1 and isinstance(arguments[0], Tensor):
+        return sparse_coo_tensor(*arguments, device=device)
+    (sizes,) = arguments if len(arguments) == 1 else [arguments]
+    if not isinstance(sizes, int | list | tuple):
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got "
+            f"({type_name(sizes)}), but expected sizes, or indices, values and sizes"
+        )
+    if isinstance(sizes, list) or (isinstance(sizes, tuple) and sizes is not arguments):
+        sizes = _size(sizes)
+    size = (sizes,) if isinstance(sizes, int) else tuple(sizes) or (0,)
+    return sparse_coo_tensor(size, dtype=dtype, device=device)
 
 
 def _warn(arguments):

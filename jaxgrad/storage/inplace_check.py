@@ -63,13 +63,20 @@ NOT_DIFFERENTIABLE = (
 )
 
 
-def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
-    """Run a call, write its one result into `target`, and return `target`."""
+def overwrite(name: str, call, leaves, target: Tensor, fills: bool = False) -> Tensor:
+    """Run a call, write its one result into `target`, and return `target`.
+
+    fills: whether all elements of the result are one number.
+    """
     tracked = any(isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves)
     # what `permit` refuses is tracked, a view, an inference tensor, or shows strides
     is_usual = target._alias is None and target._node is None and target._aval.strides is None
     if tracked or not is_usual:
-        permit(name, target, tracked)
+        # which of several places of one element gets the gradient of a recorded number is unknown
+        is_equal = fills and not any(
+            isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves[1:]
+        )
+        permit(name, target, tracked, overlapping=is_equal)
     if target._alias is not None:
         check_sources(name, target, leaves)
     output = call.outputs[0]
@@ -129,11 +136,12 @@ def check_fit(name, output: Aval, target: Tensor):
                 f"convert the tensor to {output.dtype!r} first, or use {name.strip('_')}, which "
                 "makes a new one"
             )
-        # the words of PyTorch's three checks
+        # the words of PyTorch's four checks
         raise RuntimeError(
             f"{name}: result type {kind} can't be cast to the desired output type {other}: "
             f"Expected result to be safely castable from {kind} dtype, but got result with dtype "
-            f"{other}. " + promotion.other_out(output.dtype, target.dtype)
+            f"{other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
+            f"scalar type {kind} but got scalar type {other} for argument 'out'"
         )
 
 
@@ -266,10 +274,10 @@ def _check_steps(step):
         step = step.before
 
 
-def unexpanded(target: Tensor) -> Tensor | None:
+def unexpanded(target: Tensor, kept: int = 0) -> Tensor | None:
     """The tensor that was expanded to `target`: filling it fills `target`.
 
-    None if `target` shows only a part of it.
+    None if `target` shows only a part of it, or has another layout in the last `kept` dimensions.
     """
     alias = current(target)._alias
     steps = None if alias is None else alias.steps
@@ -277,8 +285,14 @@ def unexpanded(target: Tensor) -> Tensor | None:
         steps = steps.before
         shown = root_of(alias)._aval if steps is None else steps.call.outputs[0]
         if not view_ops.overlaps(shown):
-            return cut(alias, steps)
+            return cut(alias, steps) if _last(shown, kept) == _last(target._aval, kept) else None
     return None
+
+
+def _last(shown: Aval, kept: int) -> tuple:
+    """The extents and strides of the last `kept` dimensions."""
+    start = len(shown.shape) - kept
+    return shown.shape[start:], strides_of(shown)[start:]
 
 
 def _permit_view(name, target, alias):
@@ -305,7 +319,10 @@ def write_into(name: str, call, leaves, out):
     check_kind(name, out, call.single)
     if call.primitive.rule.returns_list and not isinstance(out, Tensor):
         _check_count(name, call.outputs, targets)
-    check_outputs(name, call.outputs, targets, call.primitive.rule.tags)
+    tags = call.primitive.rule.tags
+    check_outputs(name, call.outputs, targets, tags)
+    if "separate_out" in tags and any(share_elements(leaf, targets[0]) for leaf in leaves):
+        raise RuntimeError(f"{PARTLY_SHARED} {name} reads the tensor that out= writes to")
     results = apply(call, leaves)
     for result, target in zip(
         [results] if isinstance(results, Tensor) else results, targets, strict=True
@@ -370,13 +387,16 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tag
             )
 
 
-def give(name: str, source: Tensor, target: Tensor) -> Tensor:
-    """Copy the values of one tensor into another, which is resized to its shape."""
+def give(name: str, source: Tensor, target: Tensor, warns: bool = True) -> Tensor:
+    """Copy the values of one tensor into another, which is resized to its shape.
+
+    warns: whether to warn of a new shape.
+    """
     permit(name, target, target.requires_grad)
     check_fit(name, with_shape(source._aval, target.shape), target)
     if source.shape != target.shape:
         # PyTorch resizes an empty tensor without a warning
-        if target.numel():
+        if target.numel() and warns:
             message = RESIZED.format(name, list(target.shape), list(source.shape))
             warnings.warn(message, stacklevel=users_stacklevel())
         move(target, source)

@@ -31,7 +31,7 @@ EXCLUSIVE = (
 TAGS = frozenset(
     (
         *("copy", "float8", "foreach", "may_copy", "no_method", "number_first", "old_form"),
-        *("parts", "warns"),
+        *("parts", "separate_out", "warns"),
         *chain(*EXCLUSIVE),
     )
 )

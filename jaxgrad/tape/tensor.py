@@ -698,7 +698,10 @@ def reads_traced_value(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and NO_NUMBERS in str(error)
 
 
-NO_NUMBERS = "which is being traced: inside jaxgrad.jit, jax.jit or a vmap there are none yet. "
+NO_NUMBERS = (
+    "which is being traced: inside jaxgrad.jit, torch.export, jax.jit or a vmap there are none "
+    "yet. "
+)
 
 
 def shown_array(tensor: Tensor):

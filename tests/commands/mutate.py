@@ -347,21 +347,26 @@ def lower(problem, order):
 
 
 def samples_of(target):
-    """The samples that evaluate a formula, those of its own operator first."""
+    """The samples that evaluate a formula, those of operators of its name first; by their second
+    derivatives where the first ones of no such sample do.
+    """
     name, formulas = target.operator.strip("_"), set(target.formulas)
 
     def distance(index):
         operator = SAMPLES[index][1].name.rpartition(".")[2]
         return 0 if operator == name else 1 if operator in name or name in operator else 2
 
-    for order in (1, 2):
-        is_evaluated = False
-        for index in sorted(range(len(SAMPLES)), key=distance):
-            if formulas & evaluated_by(index, order):
-                is_evaluated = True
-                yield index
-        if is_evaluated:
-            return
+    is_evaluated = False
+    ordered = sorted(range(len(SAMPLES)), key=distance)
+    for is_far, indices in itertools.groupby(ordered, key=lambda index: distance(index) == 2):
+        indices, is_evaluated = list(indices), is_far and is_evaluated
+        for order in (1, 2):
+            if order == 2 and is_evaluated:
+                continue
+            for index in indices:
+                if formulas & evaluated_by(index, order):
+                    is_evaluated = True
+                    yield index
 
 
 # witnesses of damages

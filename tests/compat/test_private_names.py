@@ -272,3 +272,11 @@ def test_no_tensor_is_fake():
 
     for x in (torch.ones(1), torch.ones(1, device="meta"), 1):
         assert not is_fake(x) and not isinstance(x, FakeTensor)
+
+
+def test_weak_references_to_tensors():
+    x = torch.ones(2)
+    reference = torch._C._WeakTensorRef(x)
+    assert not reference.expired()
+    del x
+    assert reference.expired()

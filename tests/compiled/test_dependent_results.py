@@ -608,3 +608,16 @@ def test_a_retained_gradient_is_that_of_the_written_value(function, is_compiled,
     (total + y.sum()).backward()
     assert y.grad.tolist() == AFTER_WRITES[function]
     assert view is None or view.item() == y[0].item()
+
+
+def test_retain_grad_of_what_a_mapped_function_has_written():
+    @torch.jit
+    def squares(y):
+        torch.vmap(lambda row: row.mul_(3))(y)
+        return (y * y).sum()
+
+    y = torch.tensor([1.0, 2.0], requires_grad=True) * 2
+    loss = squares(y)
+    y.retain_grad()
+    (loss + y.sum()).backward()
+    assert y.grad.tolist() == [13.0, 25.0]  # 2 y + 1 at the written values 6 and 12

@@ -10,10 +10,13 @@ from itertools import chain
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jaxgrad.rules import attention
 
 import jaxgrad as torch
+from jaxgrad.nn import functional
 from jaxgrad.tape.tensor import wrap
 
 MESH = jax.make_mesh((4,), ("batch",), axis_types=(AxisType.Auto,))
@@ -136,6 +139,51 @@ def recurrent():
     return [np.abs(jax.jit(function)(W, X) - wanted).max() for function in (inside, around)]
 
 
+def matrices(w, x):
+    """Positive definite matrices, one for each row."""
+    columns = (x @ w).tanh()
+    return torch.eye(2) + columns[:, :, None] * columns[:, None, :]
+
+
+def attended(w, x):
+    steps = x[..., None] @ w[:1]
+    return functional.scaled_dot_product_attention(steps, steps + 1, steps, is_causal=True)
+
+
+# functions of shared weights and of rows, which do not know one another
+BY_ROW = {
+    "attention in blocks": attended,
+    "convolution": lambda w, x: functional.conv1d(
+        functional.pad(x[:, None], (2, 2), mode="reflect"), w.T[:, None]
+    ),
+    "maximum": lambda w, x: functional.max_pool1d((x @ w)[:, None], 2, 1) * w.sum(),
+    "sorting": lambda w, x: (x @ w).sort(1).values ** 3,
+    "lookup": lambda w, x: functional.embedding((x > 0).long(), w) ** 2,
+    "sign": lambda w, x: (x @ w).sign() * w.sum(0) ** 2,
+    "interpolation": lambda w, x: functional.interpolate((x @ w)[:, None], 5, mode="linear") ** 2,
+    "cholesky": lambda w, x: torch.linalg.cholesky(matrices(w, x)),
+    "exponential": lambda w, x: torch.linalg.matrix_exp(matrices(w, x)),
+    "eigenvalues": lambda w, x: torch.linalg.eigvalsh(matrices(w, x)) ** 2,
+    "pseudoinverse": lambda w, x: torch.linalg.pinv(matrices(w, x)),
+}
+
+
+def inside(name):
+    """Differences of gradients and second derivatives on four devices from those of the whole."""
+
+    def loss(w, x):
+        return BY_ROW[name](w, x).sin().mean()
+
+    whole, parts = torch.to_jax(loss), mapped(torch.to_jax(loss), True)
+    by_tape, slope = mapped(torch.to_jax(torch.func.grad(loss)), True), jax.jit(jax.grad(whole))
+    pairs = [(by_tape, slope), (jax.grad(parts), slope)]
+    pairs.append((jax.jacrev(jax.grad(parts)), jax.hessian(whole)))
+    with pytest.MonkeyPatch.context() as patch:
+        for limit, number in (("AT_ONCE", 0), ("BLOCK", 0), ("LEAST_ROWS", 2)):
+            patch.setattr(attention, limit, number)
+        return [np.abs(jax.jit(f)(W, X) - jax.jit(g)(W, X)).max() for f, g in pairs]
+
+
 def devices():
     """The device of what is made or moved by a device of JAX."""
     other = jax.devices()[3]
@@ -186,6 +234,7 @@ def main():
     results["momentum, explicit"] = steps("momentum", *explicit)
     results |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
     results["recurrent"] = recurrent()
+    results["inside"] = {name: inside(name) for name in BY_ROW}
     results["devices of JAX"] = devices()
     results["new tensors"] = new_tensors()
     json.dump(results, sys.stdout, default=float)

@@ -61,6 +61,14 @@ def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
 
 
 @pytest.mark.slow
+def test_operators_in_a_shard_map_have_the_gradient_of_the_whole():
+    """With loops and constants in them, to second order."""
+    differences = printed()["inside"]
+    assert len(differences) == 11
+    assert max(map(max, differences.values())) < 1e-4, differences
+
+
+@pytest.mark.slow
 def test_devices_of_jax_wherever_a_device_is_taken():
     assert printed()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]
 

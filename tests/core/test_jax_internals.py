@@ -52,6 +52,15 @@ def test_the_current_trace_is_put_back():
     assert (x + 1).tolist() == [2, 3, 5]
 
 
+def test_functions_are_traced_outside_of_traces():
+    def look(argument):
+        with jax_internals.outside_of_traces():
+            number = jnp.ones(2).sum() + jax.jit(lambda: jnp.ones(2).sum())()
+            return float(number), len(jax.make_jaxpr(lambda: jnp.ones(2))().eqns)
+
+    assert inside_trace(look) == (4.0, 1)
+
+
 def test_whether_jax_traces():
     is_traced = jax_internals.is_traced
 

@@ -71,6 +71,15 @@ def test_a_module_has_its_modules_and_what_its_docstring_says():
     assert "<dd>Linear algebra. <span" in body("index")
 
 
+def test_modules_without_stubs_have_pages():
+    for name in ("torch.jit.trace", "torch.fx.symbolic_trace", "torch.ao.quantization.convert"):
+        space = name.rpartition(".")[0]
+        assert f'id="{name}"' in body(space) and "&gt;&gt;&gt;" in body(space), name
+    graph = body("torch.fx").partition('id="torch.fx.Graph.placeholder"')[2][:600]
+    assert "default_value: Any = Parameter.empty" in graph
+    assert '<a href="torch.fx.experimental.optimization.html">' in body("torch.fx")
+
+
 def test_a_layer_does_not_repeat_forward():
     assert 'id="torch.nn.ReLU.forward"' not in body("torch.nn")
 

@@ -327,3 +327,114 @@ def test_one_element_of_half_precision_overflows():
 
 def test_complex_numbers_as_booleans():
     assert jaxgrad.tensor([1j, 0], dtype=jaxgrad.bool).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (lambda out: jaxgrad.arange(0, 4, out=out), [[0, 0, 1], [0, 2, 3]]),
+        (lambda out: jaxgrad.linspace(0, 3, 4, out=out), [[0, 0, 1], [0, 2, 3]]),
+        (lambda out: jaxgrad.logspace(0, 3, 4, base=2, out=out), [[0, 1, 2], [0, 4, 8]]),
+        (lambda out: jaxgrad.linspace(jaxgrad.tensor(0.0), 3, 4, out=out), [[0, 0, 1], [0, 2, 3]]),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_ranges_fill_an_out_of_as_many_elements_as_it_is(make, rows):
+    x = jaxgrad.zeros(2, 3)
+    make(x.narrow(1, 1, 2))
+    assert x.tolist() == rows
+
+
+@pytest.mark.filterwarnings("error")
+def test_out_of_factories_is_resized_without_a_warning():
+    out = jaxgrad.zeros(3)
+    for make in (jaxgrad.zeros, jaxgrad.ones, jaxgrad.rand, jaxgrad.randn, jaxgrad.empty):
+        assert make(2, 2, out=out).shape == (2, 2)
+        out.resize_(3)
+    assert jaxgrad.randperm(6, out=jaxgrad.zeros(2, 3)).shape == (6,)
+    with pytest.warns(UserWarning, match="The out tensor will be resized"):
+        jaxgrad.arange(5, out=out)
+
+
+class Numbers:
+    """A sequence of no class of Python's."""
+
+    def __init__(self, numbers, error=None):
+        self.numbers, self.error = numbers, error
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, number):
+        if self.error is not None:
+            raise self.error
+        return self.numbers[number]
+
+
+def test_sequences_of_any_class():
+    assert jaxgrad.tensor(Numbers([1.0, 2.0])).tolist() == [1, 2]
+    assert jaxgrad.as_tensor([Numbers([1, 2]), (3, 4)]).tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match="could not determine the shape of object type 'Numbers'"):
+        jaxgrad.tensor(Numbers([1.0], TypeError()))
+
+
+def test_lists_that_hold_themselves():
+    number_first, alone = [0], []
+    number_first.append(number_first)
+    alone.append(alone)
+    for data in (number_first, [[1, 2], number_first], alone):
+        with pytest.raises(TypeError, match="self-referential lists are incompatible"):
+            jaxgrad.tensor(data)
+
+
+def test_integers_beyond_64_bits_become_floats():
+    assert jaxgrad.tensor([2**64, 1], dtype=jaxgrad.float64).tolist() == [2.0**64, 1]
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        jaxgrad.tensor(2**64)
+
+
+def test_asarray_of_a_capsule():
+    x = jaxgrad.arange(3.0)
+    assert jaxgrad.asarray(x.__dlpack__(), dtype=jaxgrad.float64).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="can't alias PyCapsule"):
+        jaxgrad.asarray(x.__dlpack__(), copy=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: jaxgrad.asarray(jaxgrad.ones(1), dtype=jaxgrad.float64, copy=False),
+            "with dtype 'Float' into dtype 'Double'",
+        ),
+        (lambda: jaxgrad.asarray([1], copy=False), "can't alias arbitrary sequence"),
+    ],
+)
+def test_what_asarray_cannot_alias(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_complex_numbers_fill_in_single_precision():
+    """PyTorch: `full` has complex64 where the default dtype is of half precision."""
+    for default, kind in ((jaxgrad.half, "complex64"), (jaxgrad.float64, "complex128")):
+        jaxgrad.set_default_dtype(default)
+        try:
+            assert jaxgrad.full((2,), 1j).dtype is getattr(jaxgrad, kind)
+        finally:
+            jaxgrad.set_default_dtype(jaxgrad.float32)
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "bartlett", "blackman", "kaiser"])
+def test_windows_are_not_sparse(name):
+    with pytest.raises(RuntimeError, match="not implemented for sparse types"):
+        getattr(jaxgrad, f"{name}_window")(3, layout=jaxgrad.sparse_coo)
+
+
+def test_random_integers_that_floats_do_not_hold():
+    x = jaxgrad.zeros(3)
+    with pytest.warns(UserWarning, match="to - 1 is out of bounds"):
+        x.random_(0, 2**24 + 2)
+    with pytest.warns(UserWarning, match="from is out of bounds"):
+        x.random_(-(2**24) - 1, 0)
+    assert x.dtype is jaxgrad.float32

@@ -97,3 +97,11 @@ def test_instances_and_conversions():
 def test_errors(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+def test_a_tensor_and_a_device_are_refused():
+    x = torch.ones(1)
+    for call in (lambda: torch.Tensor(x, device="cpu"), lambda: x.new(x, device="cpu")):
+        with pytest.raises(RuntimeError, match="is not supported"):
+            call()
+    assert x.new(x).tolist() == [1] and x.new(2, device="cpu").shape == (2,)

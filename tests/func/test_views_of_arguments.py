@@ -105,3 +105,42 @@ def test_memory_of_other_examples_is_refused():
     assert column.tolist() == [[4, 8], [5, 9], [6, 10], [7, 11]]
     with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
         torch.vmap(lambda t: t.as_strided((2,), (1,)), in_dims=1)(x)
+
+
+FORWARD = [
+    (lambda t: t[1:], [[1, 2], [4, 5]]),
+    (lambda t: t.view(1, 3), [[[0, 1, 2]], [[3, 4, 5]]]),
+    (lambda t: t.unbind()[2], [2, 5]),
+    (lambda t: t.expand(2, 3)[:, 1], [[1, 1], [4, 4]]),
+    (lambda t: t.as_strided((2,), (2,)), [[0, 2], [3, 5]]),
+]
+
+
+@pytest.mark.parametrize(("function", "values"), FORWARD)
+def test_tangents_of_views_of_an_argument(function, values):
+    x = torch.arange(6.0).reshape(2, 3)
+    mapped = torch.vmap(function)
+    for run in (lambda: torch.func.jvp(mapped, (x,), (x * 2,)), lambda: dual_of(mapped, x, x * 2)):
+        result, tangent = run()
+        assert result.tolist() == values and (tangent == 2 * result).all()
+    rows = torch.func.jacfwd(mapped)(x).reshape(-1, 6)
+    assert (
+        rows.sum(1).eq(1).all()
+        and (rows @ x.reshape(6)).tolist()
+        == torch.tensor(values, dtype=torch.float32).reshape(-1).tolist()
+    )
+
+
+def dual_of(function, primal, tangent):
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(function(forward_ad.make_dual(primal, tangent)))
+
+
+def test_strides_between_the_elements_of_an_example():
+    x = torch.arange(6.0).reshape(3, 2).t()  # the elements of an example are 2 apart
+    repeated = torch.vmap(lambda t: t.as_strided((2,), (0,)) * t.sum())
+    assert repeated(x).tolist() == [[0, 0], [9, 9]]
+    result, tangent = torch.func.jvp(repeated, (x,), (torch.ones(2, 3),))
+    assert tangent.tolist() == [[6, 6], [12, 12]] and result.tolist() == [[0, 0], [9, 9]]
+    assert torch.vmap(lambda t: t.as_strided((2,), (4,)))(x).tolist() == [[0, 4], [1, 5]]

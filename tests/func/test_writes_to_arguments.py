@@ -126,3 +126,90 @@ def test_nested_views_of_complex_numbers():
     assert result._base is batch and result.shape == (3, 4, 2, 2)
     result.fill_(7)
     assert (batch == 7 + 7j).all()
+
+
+func = jaxgrad.func
+HESSIANS = {
+    "forward over reverse": func.hessian,
+    "forward over forward": lambda loss: func.jacfwd(func.jacfwd(loss)),
+    "reverse over forward": lambda loss: func.jacrev(func.jacfwd(loss)),
+    "reverse over reverse": lambda loss: func.jacrev(func.jacrev(loss)),
+    "compiled": lambda loss: jaxgrad.compile(func.hessian(loss)),
+    "mapped": lambda loss: lambda x: vmap(func.hessian(loss))(x[None])[0],
+}
+
+
+@pytest.mark.parametrize("hessian", HESSIANS.values(), ids=HESSIANS)
+def test_second_derivatives_of_writes(hessian):
+    def whole(x):
+        x = x * x
+        vmap(lambda row: row.mul_(row.sum()))(x)
+        return x.sum()  # (a**2 + b**2) ** 2 of a row [a, b]
+
+    def part(x):
+        x = x * x
+        first = vmap(lambda row: row[0].mul_(row[1]))(x)
+        return (first * x[:, 1]).sum()  # a**2 b**4
+
+    x = jaxgrad.tensor([[1.0, 2.0]])
+    assert hessian(whole)(x).reshape(2, 2).tolist() == [[28.0, 16.0], [16.0, 52.0]]
+    assert hessian(part)(x).reshape(2, 2).tolist() == [[32.0, 64.0], [64.0, 48.0]]
+
+
+def test_tangents_of_a_written_argument():
+    def loss(x, factor):
+        written = vmap(lambda row, factor: row[1:].mul_(factor), in_dims=(0, None))(x, factor)
+        return x.sum(), written
+
+    x, factor = jaxgrad.tensor([[1.0, 2.0, 3.0]]), jaxgrad.tensor(5.0)
+    outputs, tangents = func.jvp(loss, (x * 1, factor), (x, factor))
+    assert [outputs[0].item(), outputs[1].tolist()] == [26.0, [[10.0, 15.0]]]
+    assert [tangents[0].item(), tangents[1].tolist()] == [51.0, [[20.0, 30.0]]]
+    # where the argument has no tangent, it gets one
+    _, tangents = func.jvp(lambda factor: loss(x.clone(), factor), (factor,), (factor,))
+    assert [tangents[0].item(), tangents[1].tolist()] == [25.0, [[10.0, 15.0]]]
+
+
+def test_a_write_that_is_not_recorded_has_tangents_and_no_history():
+    def loss(x):
+        y = x * x
+
+        def doubled(row):
+            with jaxgrad.no_grad():
+                row.mul_(2)
+
+        vmap(doubled, out_dims=None)(y)
+        return y.sum()
+
+    x = jaxgrad.tensor([[1.0, 2.0]])
+    # as without vmap: 2 x by reverse mode, which does not see the write
+    assert func.grad(loss)(x).tolist() == [[2.0, 4.0]]
+    assert func.jvp(loss, (x,), (jaxgrad.ones(1, 2),))[1].item() == 12.0
+
+
+@pytest.mark.parametrize("function", [lambda function: function, jaxgrad.compile])
+def test_derivatives_of_a_jacobian_whose_function_also_reads_its_argument(function):
+    x = jaxgrad.tensor([1.0, 2.0])
+
+    def diagonal(x):
+        return func.jacfwd(lambda y: x**2 * y**2)(x).sum(0)  # 2 x**3
+
+    def cross(x):
+        return func.hessian(lambda y, z: (y * z**3).sum(), argnums=1)(x, x).sum(0)  # 6 x**2
+
+    for scaled, slope, curvature in ((diagonal, 6 * x**2, 12 * x), (cross, 12 * x, 12 + 0 * x)):
+        _, tangent = func.jvp(function(scaled), (x,), (jaxgrad.ones(2),))
+        assert tangent.tolist() == slope.tolist()
+        sums = function(func.hessian(lambda x, scaled=scaled: scaled(x).sum()))
+        assert sums(x).diagonal().tolist() == curvature.tolist()
+
+
+def test_second_derivatives_of_a_compiled_jacobian():
+    @jaxgrad.compile
+    def sums(x):
+        return func.jacfwd(lambda y: y**4)(x).sum()  # 4 x**3
+
+    x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    (gradient,) = jaxgrad.autograd.grad(sums(x), x, create_graph=True)
+    (second,) = jaxgrad.autograd.grad(gradient.sum(), x)
+    assert second.tolist() == [24.0, 48.0]

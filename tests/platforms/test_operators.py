@@ -1,4 +1,5 @@
-"""Every operator, in value, gradient, tangent and second derivatives, is lowered for GPUs and TPUs.
+"""Every operator, in value, gradient, tangent and second derivatives, is lowered for GPUs and TPUs,
+by itself and inside of a shard_map.
 
 `make test` takes every 24th operator, and one of 24 parts of those in other dtypes.
 """
@@ -11,6 +12,11 @@ from helpers.problems import Problem
 
 PROBLEMS: dict[str, Problem] = lowering.first_problems()
 WITHOUT_KERNEL = "linalg.eig", "linalg.eigvals"  # on TPUs
+# inside of a shard_map, the kernel of TPUs is in a loop that JAX refuses
+BY_SVD = (
+    *("svd", "linalg.svd", "linalg.svdvals", "linalg.pinv", "pinverse", "linalg.cond"),
+    *("linalg.lstsq", "linalg.matrix_norm", "linalg.matrix_rank", "nuclear_norm"),
+)
 PARTS = 24
 # how an operator refuses a dtype
 REFUSALS = NotImplementedError, RuntimeError, TypeError, ValueError
@@ -49,6 +55,35 @@ def test_operators_without_a_kernel(name):
         lowering.lower(function, *arrays, platforms=("cuda", "rocm"))
         with pytest.raises(NotImplementedError, match=r"linalg\.eig.* platform tpu: .*\.cpu\(\)"):
             lowering.lower(function, *arrays, platforms=("tpu",))
+
+
+def on_a_mesh(function, arrays):
+    """A function inside of a shard_map that checks which arrays vary over its devices, and arrays
+    of which each device has a part.
+    """
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    parts = jax.sharding.PartitionSpec("x")
+
+    def inside(*arrays):
+        return jax.tree.map(lambda x: x[None], function(*(x[0] for x in arrays)))
+
+    mapped = jax.shard_map(inside, mesh=mesh, in_specs=parts, out_specs=parts, check_vma=True)
+    with jax.enable_x64(True):
+        return mapped, [jnp.asarray(array)[None] for array in arrays]
+
+
+@pytest.mark.parametrize(
+    "name", with_marks([name for name in PROBLEMS if name not in WITHOUT_KERNEL], 24)
+)
+def test_inside_a_shard_map(name):
+    for function, arrays in programs(PROBLEMS[name], jnp.float32):
+        mapped, arrays = on_a_mesh(function, arrays)
+        if name not in BY_SVD:
+            lowering.lower(mapped, *arrays)
+            continue
+        lowering.lower(mapped, *arrays, platforms=("cuda", "rocm"))
+        with pytest.raises(NotImplementedError, match=r"linalg\.svd.* tpu: .*check_vma=False"):
+            lowering.lower(mapped, *arrays, platforms=("tpu",))
 
 
 def lowered_in(dtype, names):

@@ -51,6 +51,21 @@ REFUSED = [
         "For integral input tensors, argument alpha must not be a floating",
     ),
     (
+        "torch.add(tensor([3, 4]), tensor([3, 4]), alpha=1.0)",
+        RuntimeError,
+        "For integral input tensors, argument alpha must not be a floating",
+    ),
+    (
+        "torch.addcdiv(tensor([3.0]), tensor([3]), tensor([3]))",
+        RuntimeError,
+        "Integer division with addcdiv is no longer supported",
+    ),
+    (
+        "torch.addcmul(*[tensor([True])] * 3)",
+        NotImplementedError,
+        "not implemented for 'Bool'",
+    ),
+    (
         "torch.add(tensor([3, 4]), tensor([3, 4]), alpha=True)",
         RuntimeError,
         "Boolean alpha only supported for Boolean results",

@@ -345,3 +345,10 @@ def check_derivatives(function, *arrays):
         findings.close(name, results[name], results[expected], (1e-5, 1e-7), finite=True)
     count("derivatives", findings.compared)
     assert not findings, "\n".join(findings)
+
+
+def test_pivots_that_are_no_rows():
+    packed = jaxgrad.eye(2)
+    for pivots in ([0, 1], [1, 3]):
+        with pytest.raises(RuntimeError, match=r"must be between 1 and LU.size\(-2\) inclusive"):
+            jaxgrad.lu_unpack(packed, jaxgrad.tensor(pivots, dtype=jaxgrad.int32))

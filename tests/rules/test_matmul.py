@@ -417,3 +417,11 @@ def test_errors_of_grouped_mm():
         call(first[:, :3], second, offs=ends)
     with pytest.raises(RuntimeError, match="Bias not supported"):
         call(first, second, offs=ends, bias=jaxgrad.ones(3, 5))
+
+
+def test_factors_of_booleans_are_booleans():
+    true = jaxgrad.tensor([True])
+    matrix = jaxgrad.tensor([[True]])
+    assert jaxgrad.addr(matrix, true, ~true, beta=-1).tolist() == [[True]]
+    assert jaxgrad.addr(matrix, true, true, beta=-1, alpha=-1).tolist() == [[True]]
+    assert jaxgrad.addr(matrix, true, true, beta=0, alpha=0).tolist() == [[False]]

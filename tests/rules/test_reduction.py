@@ -248,3 +248,11 @@ def test_no_dim_of_the_greatest_is_all():
     x = jaxgrad.tensor([[1.0, 5.0], [3.0, 2.0]])
     assert jaxgrad.amax(x, None).item() == x.amax(dim=None).item() == 5
     assert jaxgrad.amin(x, dim=None, keepdim=True).tolist() == [[1.0]]
+
+
+def test_variance_of_no_elements_is_nan_for_any_correction():
+    x = jaxgrad.zeros(0, 2)
+    for correction in (-1, 0, 1, 2.5):
+        for function in (jaxgrad.var, jaxgrad.std):
+            assert function(x, dim=0, correction=correction).isnan().all()
+            assert jaxgrad.jit(lambda x, f=function, c=correction: f(x, correction=c))(x).isnan()

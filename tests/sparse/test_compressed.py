@@ -8,6 +8,7 @@ import pytest
 from helpers.as_torch import as_torch, error
 
 import jaxgrad
+import jaxgrad as torch
 
 VALUES = [[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.5, 0.0], [0.0, 0.0, 4.0, 1.0]]
 LAYOUTS = {"csr": None, "csc": None, "bsr": (2, 2), "bsc": (2, 2)}
@@ -348,3 +349,81 @@ def test_checks_of_parts():
     torch._validate_sparse_coo_tensor_args(indices, values[:2], (2,))
     with pytest.raises(RuntimeError, match="uncoalesced COO tensor"):
         torch._validate_sparse_coo_tensor_args(indices, values[:2], (2,), True)
+
+
+def test_sums_with_products_of_sparse_matrices_are_dense():
+    a, b = torch.tensor([[1.0, 0.0], [2.0, 3.0]]), torch.tensor([[0.0, 4.0], [5.0, 0.0]])
+    for left, right in ((a.to_sparse_csr(), b.to_sparse_csc()), (a, b.to_sparse_csr())):
+        result = torch.addmm(torch.ones(2, 2), left, right, beta=2, alpha=10)
+        assert result.tolist() == [[2, 42], [152, 82]]
+    with pytest.raises(RuntimeError, match="number of sizes provided"):
+        torch.addmm(torch.ones(1, 2, 2), a.to_sparse_csr(), b)
+
+
+def test_sampled_products_in_batches():
+    pattern = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).to_sparse_csr()
+    mat1 = torch.arange(12.0).reshape(2, 2, 3).requires_grad_()
+    mat2 = torch.ones(2, 3, 2)
+    batched = torch.stack([pattern.to_dense()] * 2).to_sparse_csr()
+    for input in (pattern, batched):  # a matrix is for all of the batch
+        result = torch.sparse.sampled_addmm(input, mat1, mat2, beta=10)
+        assert result.to_dense().tolist() == [[[13, 0], [0, 22]], [[31, 0], [0, 40]]]
+    (grad,) = torch.autograd.grad(result.to_dense().sum(), mat1)
+    assert grad.tolist() == [[[1, 1, 1], [1, 1, 1]]] * 2
+    with pytest.raises(RuntimeError, match="must match mat1"):
+        torch.sparse.sampled_addmm(pattern, torch.ones(3, 3), torch.ones(3, 2))
+
+
+def test_triangular_solutions_are_written_into_out():
+    matrix = torch.tensor([[2.0, 1.0], [0.0, 4.0]]).to_sparse_csr()
+    out = torch.empty(2, 1), torch.empty(0)
+    torch.triangular_solve(torch.tensor([[4.0], [8.0]]), matrix, out=out)
+    assert out[0].tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_bsc"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradcheck_of_functions_that_return_sparse_tensors(layout, masked):
+    check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+    options = {"blocksize": (1, 2)} if layout == "sparse_bsc" else {}
+    x = torch.tensor([[1.0, 0.0], [2.0, 3.0]], dtype=torch.float64)
+    x = x.to_sparse(layout=getattr(torch, layout), **options).requires_grad_()
+    assert check(lambda x: x * 3, x, masked=masked)
+    with pytest.raises(RuntimeError, match="Jacobian"):
+        check(lambda x: x.detach() * x, x, masked=masked)
+
+
+def test_products_of_a_dense_and_a_compressed_tensor_are_compressed():
+    x = torch.tensor([[1.0, 0.0], [2.0, 3.0]]).to_sparse_csr()
+    for product in (x * torch.full((2, 2), 2.0), torch.full((2, 2), 2.0) * x):
+        assert product.layout is torch.sparse_csr and product.values().tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: torch.empty_like(x, layout=torch.sparse_csc), "different sparse layout"),
+        (lambda x: x.copy_(torch.ones(2, 2)), "having different layouts is not supported"),
+        (lambda x: x.copy_(torch.ones(2, 3).to_sparse_csr()), "expected shapes of self and src"),
+        (lambda x: x.storage(), "Cannot access storage of SparseCsrTensorImpl"),
+        (lambda x: torch.ones(2).resize_as_sparse_(x), "self  expected sparse compressed tensor"),
+        (
+            lambda x: torch.stack([x.to_dense()] * 2).to_sparse_csr().select(1, 0),
+            "selecting sparse dimensions is not supported",
+        ),
+    ],
+)
+def test_calls_that_compressed_tensors_refuse(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call(torch.tensor([[1.0, 0.0], [2.0, 3.0]]).to_sparse_csr())
+
+
+def test_indices_with_strides_are_refused_where_invariants_are_checked():
+    begin, plain = torch.tensor([0, 9, 1, 9, 2])[::2], torch.tensor([1, 0])
+    parts = begin, plain, torch.ones(2), (2, 2)
+    assert torch.sparse_csr_tensor(*parts).to_dense().tolist() == [[0, 1], [1, 0]]
+    words = "expected crow_indices to be a contiguous tensor per batch"
+    with pytest.raises(RuntimeError, match=words):
+        torch.sparse_csr_tensor(*parts, check_invariants=True)
+    with pytest.raises(RuntimeError, match=words):
+        torch._validate_sparse_compressed_tensor_args(*parts, torch.sparse_csr)

@@ -308,3 +308,91 @@ def test_gradients_with_other_indices_are_refused():
         x.grad = torch.ones(3, 3).to_sparse()
     x.grad = 2 * torch.eye(3).to_sparse()
     assert x.grad.values().tolist() == [2, 2, 2]
+
+
+def test_products_broadcast_the_sparse_tensor():
+    import jaxgrad as torch
+
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    rows = torch.sparse_coo_tensor([[0, 2]], values, (3, 2))
+    dense = torch.arange(12.0).reshape(2, 3, 2).requires_grad_()
+    for product in (lambda: rows * dense, lambda: dense * rows):
+        assert product().sparse_dim() == 2
+        assert product().to_dense().tolist() == [
+            [[0, 2], [0, 0], [12, 20]],
+            [[6, 14], [0, 0], [30, 44]],
+        ]
+    for function in (torch.sum, torch.compile(torch.sum)):
+        grads = torch.autograd.grad(function((rows * dense).to_dense()), (values, dense))
+        assert grads[0].tolist() == [[0 + 6, 1 + 7], [4 + 10, 5 + 11]]
+        assert grads[1].tolist() == [[[1, 2], [0, 0], [3, 4]]] * 2
+    column = torch.sparse_coo_tensor([[0, 2]], torch.tensor([[2.0], [5.0]]), (3, 1))
+    assert (rows * column).to_dense().tolist() == [[2, 4], [0, 0], [15, 20]]
+    assert torch.autograd.grad((rows * column).to_dense().sum(), values)[0].tolist() == [
+        [2, 2],
+        [5, 5],
+    ]
+    assert torch._sparse_broadcast_to(column, (2, 3, 2)).to_dense().tolist() == [
+        [[2, 2], [0, 0], [5, 5]],
+        [[2, 2], [0, 0], [5, 5]],
+    ]
+    with pytest.raises(RuntimeError, match="does not broadcast"):
+        torch._sparse_broadcast_to(column, (3,))
+    with pytest.raises(RuntimeError, match="must match the size"):
+        rows * torch.ones(2, 4)
+
+
+def test_products_of_zero_dimensional_tensors_promote_as_equals():
+    import jaxgrad as torch
+
+    double, single = torch.tensor(2.0, dtype=torch.float64), torch.tensor(3.0)
+    for other in (single, single.to_sparse()):
+        assert (double.to_sparse() * other).dtype is (other * double.to_sparse()).dtype
+        assert (double.to_sparse() * other).dtype is torch.float64
+    assert (single.to_sparse() * double).dtype is torch.float64
+
+
+def test_a_tensor_without_elements_is_added_whatever_its_sparse_dimensions():
+    import jaxgrad as torch
+
+    values = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    row, nothing = torch.sparse_coo_tensor([[1]], values, (2, 2)), torch.sparse_coo_tensor((2, 2))
+    for total, sign in ((nothing + row, 1), (row + nothing, 1), (nothing - row, -1)):
+        assert total.sparse_dim() == 1 and total.to_dense().tolist() == [[0, 0], [sign, 2 * sign]]
+        assert torch.autograd.grad(total.to_dense().sum(), values)[0].tolist() == [[sign, sign]]
+    with pytest.raises(RuntimeError, match="same number of sparse dimensions"):
+        row + torch.eye(2).to_sparse()
+
+
+def test_sparse_tensors_are_made_of_sparse_tensors():
+    import jaxgrad as torch
+
+    for dtype in (torch.float16, torch.complex128, torch.bool):
+        x = torch.eye(2).to_sparse().to(dtype)
+        with pytest.warns(UserWarning, match="copy construct"):
+            copied = torch.tensor(x)
+        assert copied.dtype is dtype and copied.to_dense().equal(x.to_dense())
+        copied.values().zero_()
+        assert x.to_dense().any()
+        assert x.new(2, 3).dtype is dtype
+        assert x.new(x.indices(), x.values()).to_dense().equal(x.to_dense())
+
+
+def test_values_stay_in_order_where_dense_parts_grow():
+    import jaxgrad as torch
+
+    x = torch.sparse_coo_tensor([[0]], torch.arange(6.0).reshape(1, 2, 3), (2, 2, 3))
+    x.resize_as_(torch.sparse_coo_tensor([[0]], torch.ones(1, 2, 4), (2, 2, 4)))
+    assert x.values().flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_permuted_tensors_without_elements_are_not_coalesced():
+    import jaxgrad as torch
+
+    x = torch.sparse_coo_tensor((2, 0, 3))
+    assert [x.permute(dims).is_coalesced() for dims in ((0, 1, 2), (-3, -2, -1), (1, 0, 2))] == [
+        True,
+        False,
+        False,
+    ]
+    assert x.transpose(0, 1).is_coalesced()

@@ -53,3 +53,37 @@ def test_partly_shared_memory_in_a_compiled_function():
 
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         shifted(torch.ones(3))
+
+
+@pytest.mark.parametrize("join", [torch.cat, torch.stack])
+def test_joining_into_one_of_the_joined_is_refused(join):
+    """Also into an empty one, and into all of the memory of one."""
+    x, empty = torch.ones(2, 2), torch.zeros(0)
+    for out in (x, empty, x.view(4)):
+        with pytest.raises(RuntimeError, match="the written-to tensor refer to a single memory"):
+            join([x, x] if out is not empty else [empty, empty], out=out)
+    assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_filling_overlapping_windows():
+    """Each element gets the same number, in whatever order."""
+    x = torch.arange(7.0)
+    x.as_strided((3, 3), (1, 1)).fill_(9)
+    assert x.tolist() == [9, 9, 9, 9, 9, 5, 6]
+    leaf = torch.ones(6, requires_grad=True)
+    y = leaf * 2
+    y.as_strided((2, 3), (1, 1)).zero_()
+    y.sum().backward()
+    assert leaf.grad.tolist() == [0, 0, 0, 0, 2, 2]
+    number = torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.ones(4).as_strided((3, 2), (1, 1)).fill_(number)
+
+
+def test_triangles_of_one_matrix_shown_several_times():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.expand(3, 2, 2).triu_(1).tolist() == [[[0, 2], [0, 0]]] * 3
+    assert x.tolist() == [[0, 2], [0, 0]]
+    for shown in (torch.ones(3, 1).expand(3, 3), torch.ones(3, 1, 2, 2).expand(3, 3, 2, 2)):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            shown.tril_()

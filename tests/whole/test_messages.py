@@ -29,6 +29,26 @@ def hook_that_returns_a_number():
     x.sum().backward()
 
 
+class WithListOfLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2)]
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+def parametrized_by_a_function():
+    nn.utils.parametrize.register_parametrization(nn.Linear(2, 2), "weight", torch.relu)
+
+
+def schema_without_parentheses():
+    torch.library.define("mistakes::f", "Tensor x")
+
+
+QUANTIZED_INPUT = "torch.quantize_per_tensor or a QuantStub makes one"
 MISTAKES = [
     # optimizers and schedulers
     (two_optimizers, ValueError, "a generator such as parameters() gives its tensors to one"),
@@ -86,6 +106,24 @@ MISTAKES = [
         lambda: torch.distributions.Normal(0.0, 1.0).sample(3),
         TypeError,
         "sample_shape is a shape, as in sample((3,))",
+    ),
+    # names, devices
+    (lambda: torch.cross_entropy(scores, classes), AttributeError, "torch.nn.functional.cross_ent"),
+    (lambda: torch.Linear(2, 2), AttributeError, "it is torch.nn.Linear"),
+    (lambda: nn.Adam([weights]), AttributeError, "it is torch.optim.Adam"),
+    (lambda: nn.ReLu(), AttributeError, "did you mean 'ReLU'?"),
+    (lambda: weights.to("gpu:0"), RuntimeError, "GPUs are of type cuda"),
+    (lambda: torch.device("cuda", "0"), TypeError, "'index' (position 2) must be int, not str"),
+    # from training to use
+    (lambda: optim.SGD(WithListOfLayers().parameters()), ValueError, "use nn.ModuleList"),
+    (lambda: torch.export.export(Branch(), (scores,)), RuntimeError, "torch.export"),
+    (lambda: torch.ao.nn.quantized.Linear(3, 2)(scores), NotImplementedError, QUANTIZED_INPUT),
+    (parametrized_by_a_function, AttributeError, "is a Module; call a function in the forward"),
+    (schema_without_parentheses, ValueError, 'expected schema to look like e.g. "(Tensor x)'),
+    (
+        lambda: nn.utils.rnn.pad_sequence([torch.ones(2, 3), torch.ones(3, 4)]),
+        RuntimeError,
+        "sequence 1 has shape [3, 4] where the first has [2, 3]",
     ),
 ]
 

@@ -58,7 +58,10 @@ def _fused(kinds, layers, is_qat):
     if not rest:
         return first
     if len(rest) > 1 or kinds[1] is not nn.ReLU or kinds[0] not in _WITH_RELU:
-        raise NotImplementedError(f"Cannot fuse modules: {kinds}")
+        raise AssertionError(
+            f"did not find fuser method for: {kinds}: a convolution or Linear comes first, then "
+            "its batch normalization, then ReLU"
+        )
     return _WITH_RELU[kinds[0]](first, rest[0]).train(layers[0].training)
 
 

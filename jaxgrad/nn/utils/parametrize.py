@@ -277,6 +277,11 @@ def register_parametrization(
     >>> bool((layer.weight == layer.weight.T).all()), list(layer.state_dict())
     (True, ['bias', 'parametrizations.weight.original'])
     """
+    if not isinstance(parametrization, Module):
+        raise AttributeError(
+            f"'{type(parametrization).__name__}' object has no attribute 'train': a "
+            "parametrization is a Module; call a function in the forward of one"
+        )
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:

@@ -216,6 +216,21 @@ def batch_of(sequence: PackedSequence) -> int:
     return int(recurrent.sizes_of(sequence.batch_sizes, what)[0])
 
 
+def _check_sizes(sequences):
+    first = sequences[0].shape[1:]
+    for number, sequence in enumerate(sequences):
+        sizes = sequence.shape[1:]
+        pairs = enumerate(zip(first, sizes, strict=False), 1)
+        wrong = next((axis for axis, (size, other) in pairs if other not in (1, size)), None)
+        if wrong is not None and len(sizes) == len(first):
+            raise RuntimeError(
+                f"The size of tensor a ({first[wrong - 1]}) must match the size of tensor b "
+                f"({sizes[wrong - 1]}) at non-singleton dimension {wrong}: pad_sequence pads "
+                f"dimension 0 alone, and sequence {number} has shape {list(sequence.shape)} where "
+                f"the first has {list(sequences[0].shape)}"
+            )
+
+
 @shows_users_frames
 def pad_sequence(
     sequences: Sequence[Tensor],
@@ -248,6 +263,7 @@ def pad_sequence(
         )
     if not all(sequence.ndim for sequence in sequences):
         raise RuntimeError("pad_sequence: sequences have a first dimension, but one is 0-D")
+    _check_sizes(sequences)
     steps, first = max(sequence.shape[0] for sequence in sequences), sequences[0]
     parts = []
     for sequence in sequences:
