@@ -247,6 +247,28 @@ class autocast:
         return decorated
 
 
+def _enter_autocast(
+    device_type: str,
+    dtype: dtype | None = None,
+    enabled: bool = True,
+    cache_enabled: bool | None = None,
+) -> autocast:
+    """Switch autocast on in a graph; the arguments are those of `autocast`.
+
+    >>> from jaxgrad.amp import autocast_mode
+    >>> entered = autocast_mode._enter_autocast("cpu", jaxgrad.bfloat16)
+    >>> (jaxgrad.ones(1, 1) @ jaxgrad.ones(1, 1)).dtype
+    torch.bfloat16
+    >>> autocast_mode._exit_autocast(entered)
+    """
+    return autocast(device_type, dtype, enabled, cache_enabled).__enter__()
+
+
+def _exit_autocast(mode: autocast):
+    """Switch off the autocast that `_enter_autocast` has returned."""
+    mode.__exit__(None, None, None)
+
+
 def _cast(value, device_type: str, dtype: dtype):
     """A value, with its floating-point tensors on a kind of device in another dtype.
 

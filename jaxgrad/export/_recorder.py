@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from .. import ops
+from ..amp import autocast_mode
 from ..autograd import grad_mode
 from ..core import dtypes
 from ..core.device import device, layout, memory_format
@@ -64,7 +65,8 @@ class Recorder:
         if module is not None:
             self._paths = {id(inner): path for path, inner in module.named_modules()}
         self._records_grad = self._recorded_at_first = is_grad_enabled()
-        self._casting = mode.casting.get()
+        self._casts = self._cast_at_first = mode.casting.get()
+        self._autocasts: list = []  # the nodes that enter those that are on
 
     def inside(self):
         """The block."""
@@ -106,6 +108,7 @@ class Recorder:
     def _end(self, nodes: list):
         self.outputs = nodes
         self._set_grad_mode(self._recorded_at_first)
+        self._set_casts(self._cast_at_first)
         output = self.graph.output(tuple(nodes))
         output.meta["val"] = tuple(
             [node.meta.get("val") if is_node(node) else node for node in nodes]
@@ -116,9 +119,6 @@ class Recorder:
     def __torch_function__(self, public, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if self.reason is not None or public.__name__ in _OPEN:
-            return NOT_OVERRIDDEN
-        if mode.casting.get() is not self._casting:
-            self._give_up("autocast is switched inside of the module")
             return NOT_OVERRIDDEN
         with self._guarded():
             parts = self._parts(public, args, kwargs)
@@ -161,6 +161,7 @@ class Recorder:
         is_tracked = any(tensor.requires_grad for tensor in tensors)
         if is_tracked and mode.current_mode.get() not in (mode.MARK, mode.RULE):
             self._set_grad_mode(is_grad_enabled())
+        self._set_casts(mode.casting.get())
         count = 1 if call is None else len(call.schema.returns)
         if call is not None and _fits(call.schema, result):
             target = functools.reduce(getattr, call.full_name.split("."), ops.aten)
@@ -284,6 +285,22 @@ class Recorder:
         if wanted != self._records_grad:
             self._call(grad_mode.set_grad_enabled, (wanted,))
             self._records_grad = wanted
+
+    def _set_casts(self, wanted):
+        """Add nodes where the program switches autocast: that of the program's own is left, and the
+        wanted one entered.
+        """
+        if wanted == self._casts:
+            return
+        while self._autocasts:
+            self._call(autocast_mode._exit_autocast, (self._autocasts.pop(),))
+        around, inside_of = dict(self._cast_at_first or ()), dict(wanted or ())
+        for kind in {**around, **inside_of}:
+            if around.get(kind) != inside_of.get(kind):
+                dtype = inside_of.get(kind, around.get(kind))
+                arguments = kind, dtype, kind in inside_of, None
+                self._autocasts.append(self._call(autocast_mode._enter_autocast, arguments))
+        self._casts = wanted
 
     def _give_up(self, reason: str):
         self.reason = self.reason or reason

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import ops
+from ..amp import autocast_mode
 from ..autograd import grad_mode
 from ..core import device as placement
 from ..core import dtypes
@@ -32,6 +33,8 @@ _FUNCTIONS = {
     "max": max,
     "min": min,
     "set_grad_enabled": grad_mode.set_grad_enabled,
+    "enter_autocast": autocast_mode._enter_autocast,
+    "exit_autocast": autocast_mode._exit_autocast,
 }
 _NAMES = {function: name for name, function in _FUNCTIONS.items()}
 _LAYOUTS = (

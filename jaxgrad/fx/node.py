@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Union
 
+from ..amp.autocast_mode import _enter_autocast, _exit_autocast
+from ..autograd.grad_mode import set_grad_enabled
 from ..core import dtypes
 from ..core.device import device, memory_format
 from ..frontend.checks import _assert, _assert_async
@@ -43,6 +45,7 @@ _legal_ops = frozenset(
 
 _side_effectful_functions: set[Callable] = {
     *(_assert, _assert_async, operator.setitem, builtins.setattr, builtins.print),
+    *(set_grad_enabled, _enter_autocast, _exit_autocast),
 }
 
 _get_qualified_name = _names.qualified_name

@@ -356,17 +356,17 @@ def samples_of(target):
         operator = SAMPLES[index][1].name.rpartition(".")[2]
         return 0 if operator == name else 1 if operator in name or name in operator else 2
 
-    is_evaluated = False
     ordered = sorted(range(len(SAMPLES)), key=distance)
-    for is_far, indices in itertools.groupby(ordered, key=lambda index: distance(index) == 2):
-        indices, is_evaluated = list(indices), is_far and is_evaluated
+    near = [index for index in ordered if distance(index) < 2]
+    for indices in (near, ordered[len(near) :]):
         for order in (1, 2):
-            if order == 2 and is_evaluated:
-                continue
+            is_evaluated = False
             for index in indices:
                 if formulas & evaluated_by(index, order):
                     is_evaluated = True
                     yield index
+            if is_evaluated:
+                break
 
 
 # witnesses of damages

@@ -385,3 +385,38 @@ def test_a_function_of_the_user_is_its_operators():
     program = export(net, (torch.ones(3),))
     targets = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
     assert targets == ["aten.sin.default", "aten.mul.Tensor", "aten.add.Tensor"]
+
+
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        # whole numbers, and sums of 256 at most, are exact in bfloat16
+        self.linear.weight.data = torch.tensor([[1.0, -2.0], [2.0, 1.0]])
+        self.linear.bias.data = torch.tensor([1.0, 0.0])
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.linear(x).relu()
+            with torch.autocast("cpu", enabled=False):
+                z = y.float() @ y.float().T
+            return y.float() @ z, F.linear(z, self.linear.weight), x @ x.T, z
+
+
+def test_autocast_in_a_graph():
+    x = torch.tensor([[2.0, 1.0], [1.0, -1.0]])
+    with torch.no_grad():
+        program = export(Mixed(), (x,))
+        # torch 2.13 has these dtypes, and in a node a graph of its own for each block of autocast
+        outputs = [node.meta["val"].dtype for node in program.graph.output_node().args[0]]
+        assert outputs == [*[torch.bfloat16] * 3, torch.float32]
+        check_values(program, x)
+        file = io.BytesIO()
+        save(program, file)
+        file.seek(0)
+        check_values(load(file), x)
+        before = len(program.graph.nodes)
+        graph = copy.deepcopy(program.graph_module)
+        graph.graph.eliminate_dead_code()
+        assert len(graph.graph.nodes) == before
+        assert not torch.is_autocast_enabled("cpu")
