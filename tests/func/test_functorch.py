@@ -139,7 +139,29 @@ def test_the_package_functorch():
         "import functorch\nfrom functorch.experimental import chunk_vmap, control_flow\n"
         "import torch\nassert control_flow.cond is torch.cond\n"
         "import torch._functorch.apis, torch._vmap_internals\n"
+        "from functorch._src.eager_transforms import _slice_argnums\n"
+        "import functorch._src.vmap\n"
         "assert functorch.vmap is torch.func.vmap is torch._functorch.apis.vmap\n"
         "assert torch._vmap_internals.vmap is torch.vmap and torch._C._functorch"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_arguments_by_position():
+    from jaxgrad._functorch.eager_transforms import _slice_argnums
+
+    args = (0.1, 1.1), 2.0, [3.1]
+    assert _slice_argnums(args, -1) == ([3.1],)
+    assert _slice_argnums(args, (1, 0)) == (2.0, (0.1, 1.1))
+    assert _slice_argnums(args, 1, as_tuple=False) == 2.0
+    errors = [
+        (0.0, "int or Tuple"),
+        ([0], "int or Tuple"),
+        ((0.0,), "must be int"),
+        (3, "positional inputs"),
+        ((), "must be non-empty"),
+        ((0, -3), "must be unique"),
+    ]
+    for argnums, message in errors:
+        with pytest.raises(RuntimeError, match=message):
+            _slice_argnums(args, argnums)
