@@ -173,7 +173,7 @@ interception.intercept(
 )
 
 _aten = late.LateModule("jaxgrad.library._aten")
-ops.search_too(lambda name: _aten.find(name))
+ops.search_too(lambda name, is_form: _aten.find(name, is_form))
 
 newaxis = None
 

@@ -192,7 +192,8 @@ def _uniform(shape, dtype, device, low, high):
     if dtype.category < dtypes.FLOATING:
         return random.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype, device=device)
     if dtype.is_complex:
-        return ops.view_as_complex(_uniform((*shape, 2), dtype.to_real(), device, low, high))
+        parts = _uniform((*shape, 2), dtype.to_real(), device, low, high)
+        return ops.view_as_complex(parts).clone()
     if dtype in dtypes.FLOAT8:
         return _uniform(shape, dtypes.float32, device, low, high).to(dtype)
     numbers = empty(shape, dtype=dtype, device=device)

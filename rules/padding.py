@@ -8,12 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-<<<<<<< HEAD
-from jaxgrad.core import dtypes, promotion
-from jaxgrad.core import symbolic_extents as symbolic
-=======
 from jaxgrad.core import device_axes, dtypes, promotion
->>>>>>> 02b8716f3130472d99440da962eb13ae3e248371
+from jaxgrad.core import symbolic_extents as symbolic
 
 
 def constant_pad_nd(self, pad, value=0):

@@ -121,3 +121,9 @@ def test_assert_allclose(torch):
     for other in (x.double(), [1, 1], x + 5e-5):
         close(x, other)
     return [error(close, x, y, words="Tensor-likes are not close!") for y in (x * 2, x + 2e-4)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
+def test_make_tensor_gives_no_view(dtype):
+    tensor = jaxgrad.testing.make_tensor((2, 3), dtype=getattr(jaxgrad, dtype), device="cpu")
+    assert not tensor._is_view() and tensor.stride() == (3, 1)

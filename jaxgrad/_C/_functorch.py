@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import enum
+
 from .. import ops
 from ..func import debug_unwrap
+from ..func.arguments import LeavesLevel
 from ..func.batched_program import ExampleScope
 from ..names.not_provided import names_of
 from ..tape.mode import transform_levels
@@ -20,6 +23,80 @@ def _wrapping_level(tensor: Tensor):
         if level.is_batched(tensor) if is_batched else level.wrapper(tensor) is not None:
             return number, level
     return -1, None
+
+
+class TransformType(enum.Enum):
+    """The kinds of transforms."""
+
+    Torch = 0
+    Vmap = 1
+    Grad = 2
+    Jvp = 3
+    Functionalize = 4
+
+
+class RandomnessType(enum.Enum):
+    """How the examples of a `vmap` draw random numbers."""
+
+    Error = 0
+    Same = 1
+    Different = 2
+
+
+class CInterpreter:
+    """A transform that is entered: its kind and its number, from 1 for the outermost one."""
+
+    def __init__(self, level, number: int):
+        self._level, self._number = level, number
+
+    def key(self) -> TransformType:
+        """The kind of the transform."""
+        if isinstance(self._level, ExampleScope):
+            return TransformType.Vmap
+        return TransformType.Grad if isinstance(self._level, LeavesLevel) else TransformType.Jvp
+
+    def level(self) -> int:
+        """Its number, from 1 for the outermost transform."""
+        return self._number
+
+
+def get_interpreter_stack() -> list[CInterpreter] | None:
+    """The transforms that are entered, the outermost first; None where there are none."""
+    levels = enumerate(transform_levels.get(), 1)
+    return [CInterpreter(level, number) for number, level in levels] or None
+
+
+def peek_interpreter_stack() -> CInterpreter | None:
+    """The innermost transform that is entered; None where there is none."""
+    stack = get_interpreter_stack()
+    return None if stack is None else stack[-1]
+
+
+def get_dynamic_layer_stack_depth() -> int:
+    """How many transforms are entered."""
+    return len(transform_levels.get())
+
+
+def maybe_current_level() -> int | None:
+    """The number of the innermost transform, from 1; None where there is none."""
+    return get_dynamic_layer_stack_depth() or None
+
+
+def current_level() -> int:
+    """The number of the innermost transform, from 1. Raises RuntimeError where there is none."""
+    if not transform_levels.get():
+        raise RuntimeError("current_level: no transform of jaxgrad.func is entered")
+    return get_dynamic_layer_stack_depth()
+
+
+def is_dead_tensor_wrapper(tensor: Tensor) -> bool:
+    """Return False: transforms wrap no tensors that could outlive them."""
+    return False
+
+
+def unwrap_if_dead(tensor: Tensor) -> Tensor:
+    """Return the tensor: transforms wrap none."""
+    return tensor
 
 
 def is_batchedtensor(tensor: Tensor) -> bool:

@@ -192,6 +192,12 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         finally:
             set_alias(tensor, inside)
 
+    def offset_outside(self, tensor: Tensor) -> int:
+        """The number of elements of the storage before the argument of a `vmap` that a tensor is an
+        example of.
+        """
+        return 0 if self.parent is None else self.parent.offset_outside(tensor)
+
     def is_outer_node(self, node) -> bool:
         """Whether a node, other than that of a captured tensor, was recorded outside."""
         # a leaf from outside may get its node inside, so the number of that says nothing

@@ -95,7 +95,11 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         if root == "functorch":
             # PyTorch's own package, where it is installed, takes the names from torch
             is_installed = importlib.machinery.PathFinder.find_spec(root) is not None
-            source = existing_module(f"jaxgrad._functorch.{rest or 'deprecated'}")
+            # functorch._src has been torch._functorch since the two became one
+            name = f".{rest or 'deprecated'}".removeprefix("._src")
+            source = existing_module(f"jaxgrad._functorch{name}")
+            if source is None and has_module(f"torch._functorch{name}"):
+                source = f"jaxgrad._functorch{name}"
             return None if is_installed or source is None else spec_of(fullname, source)
         if root != "torch":
             return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numbers
 import operator
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -145,7 +146,7 @@ def _is_list_of_parts(index):
     if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
         return False
     has_parts = any(
-        item is None or isinstance(item, Tensor | list | tuple | slice | type(...))
+        item is None or isinstance(item, Tensor | Sequence | np.ndarray | slice | type(...))
         for item in index
     )
     if has_parts:

@@ -80,6 +80,14 @@ def offset_of(tensor: Tensor) -> int:
     return offset
 
 
+def _offset_outside(tensor: Tensor) -> int:
+    """The number of elements of the storage before the argument of a `vmap` that a tensor inside of
+    it is an example of, or a view of one.
+    """
+    scope, base = mode.scope.get(), _base_of(tensor)
+    return 0 if scope is None else scope.offset_outside(tensor if base is None else base)
+
+
 @api_boundary
 def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """Return a view of the memory of a tensor with the given strides.
@@ -95,7 +103,13 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     """
     if is_sparse(input):
         implementation().refuse("as_strided")
-    offset = offset_of(input) if storage_offset is None else storage_offset
+    if storage_offset is None:
+        return _at_strides(input, size, stride, offset_of(input))
+    return _at_strides(input, size, stride, storage_offset - _offset_outside(input))
+
+
+def _at_strides(input, size, stride, offset) -> Tensor:
+    """A view of the memory of a tensor from an offset on."""
     whole = _whole(input)
     start = offset - offset_of(whole)
     if not _shows(whole, tuple(size), tuple(stride), start):
@@ -127,15 +141,16 @@ def strided_view(tensor: Tensor, size, stride, offset: int) -> Tensor | None:
     whole = _whole(tensor)
     start = offset - offset_of(whole)
     if _shows(whole, tuple(size), tuple(stride), start):
-        return as_strided(tensor, size, stride, offset)
+        return _at_strides(tensor, size, stride, offset)
     return _between_gaps(whole, size, stride, start)
 
 
-def _between_gaps(whole, size, stride, start):
-    """A view by strides of a tensor between whose elements there are gaps in memory; None if the
-    view would show one.
+def _between_gaps(whole, size, stride, start) -> Tensor | None:
+    """A view by strides in the memory of a tensor whose elements have gaps between them; None where
+    it does not show all elements of the view.
     """
-    if start < 0 or layouts.overlaps(whole.shape, whole.stride()):
+    is_valid = len(size) == len(stride) and min((*size, *stride, start), default=0) >= 0
+    if not is_valid or not whole.numel() or layouts.overlaps(whole.shape, whole.stride()):
         return None
     ordered = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
     place = layouts.in_order(ordered.shape, ordered.stride(), size, stride, start)
@@ -173,7 +188,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
     tensor([[1., 0.],
             [0., 1.]])
     """
-    start = 0 if storage_offset is None else storage_offset - offset_of(input)
+    start = 0
+    if storage_offset is not None:
+        start = storage_offset - _offset_outside(input) - offset_of(input)
     shape, strides, before = input.shape, input.stride(), max(-start, 0)
     if abstract_value(input).strides is None and not before:
         return ops.as_strided_scatter(input, src, size, stride, start)
@@ -423,7 +440,7 @@ def _resize(tensor, size, strides):
     _enlarge(_storage_of(tensor), offset + needed, tensor.dtype)
     whole = None if base is None else _whole(tensor)
     if whole is base is not None and _shows(base, size, strides, offset - offset_of(base)):
-        turn(tensor, lambda view: as_strided(view, size, strides, offset), False)
+        turn(tensor, lambda view: _at_strides(view, size, strides, offset), False)
     else:
         move(tensor, _of_memory(tensor, size, strides, offset))
 
@@ -481,7 +498,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3)[1].storage_offset()
         3
         """
-        return offset_of(self)
+        return offset_of(self) + _offset_outside(self)
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Return whether the strides are those of a memory format, row by row by default.

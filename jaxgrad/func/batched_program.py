@@ -56,7 +56,7 @@ from ..core.strides import is_dense
 from ..draws.seed_effects import RunningEffect, SeedEffect
 from ..frontend.batched_samples import samples_of_example
 from ..frontend.printing.wrapped import Batch, Wrapper
-from ..storage.alias import snapshot
+from ..storage.alias import known_offset_of, snapshot
 from ..storage.inplace_check import permit, share_elements
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
@@ -248,6 +248,15 @@ class ExampleScope(CaptureScope):
         """The captured tensor, or the argument that it is an example of."""
         reference, *_ = self.batches.get(id(captured.tracer), (None,))
         return captured.tensor if reference is None else reference()
+
+    def offset_outside(self, tensor: Tensor) -> int:
+        captured = self.captured.get(id(tensor))
+        if captured is None or self.mapped.dim_of(captured) is None:
+            return super().offset_outside(tensor)
+        whole = self.batches[id(captured.tracer)][0]()
+        self.objects.guard(whole, known_offset_of)
+        with self.outer_trace():
+            return whole.storage_offset()
 
     def outer_tensor(self, tensor: Tensor) -> Tensor | None:
         """The tensor in the trace around that a write would change; None for one from inside."""

@@ -122,7 +122,7 @@ class LeafCall:
 
 def zeros(like, first=()):
     zero = shown_as(like, wrap(elementary.filled(abstract_value(like.detach()), 0)))
-    return zero.expand(*first, *like.shape) if first else zero
+    return zero.expand(*first, *like.shape).contiguous() if first else zero
 
 
 def outputs_of(name, returned):

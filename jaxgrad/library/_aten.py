@@ -7,18 +7,21 @@ from __future__ import annotations
 import importlib
 import sys
 
+from .. import ops
+from ..frontend.indexing import without_masks
+from ..functions import indexing
 from ..nn import functional
 from ..ops.aten import schemas
 from ..tape.tensor import Tensor
 
 
-def find(name: str):
+def find(name: str, is_form: bool):
     """The function of an operator `add`, or of an overload `add.Tensor` that is called in another
-    form; None if there is none.
+    form; None if there is none. is_form: whether operators that have one are searched only.
     """
-    if name in FORMS:
-        return FORMS[name]
-    if "." in name or not schemas(name):
+    if name in FORMS or is_form:
+        return FORMS.get(name)
+    if not schemas(name):
         return None
     space, _, inner = name.partition("_")
     if space in ("linalg", "fft", "special"):
@@ -56,6 +59,12 @@ def _nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
     return functional.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=reduced)
 
 
+def _index(self, indices):
+    if not indices:
+        raise IndexError("index(): at least one index must be provided")
+    return ops.index(self, without_masks(self, indices))
+
+
 def _to(self, **options):
     kept = {name: value for name, value in options.items() if name not in ("layout", "pin_memory")}
     return self.to(**kept)
@@ -73,5 +82,9 @@ FORMS = {
     "sym_stride.int": lambda self, dim: self.stride(dim),
     "sym_numel": lambda self: self.numel(),
     "nll_loss_nd": _nll_loss,
+    # masks are indices too
+    **dict.fromkeys(("index", "index.Tensor"), _index),
+    **dict.fromkeys(("index_put", "index_put.default"), indexing.index_put),
+    **dict.fromkeys(("index_put_", "index_put_.default"), indexing.index_put_),
     "to.dtype_layout": _to,
 }

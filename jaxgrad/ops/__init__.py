@@ -182,8 +182,8 @@ _searched: list[Callable] = []
 
 
 def search_too(find: Callable):
-    """Let `find(name)` give the function of an operator `add` or an overload `add.Tensor` of
-    `torch.ops.aten`, or None.
+    """Let `find(name, is_form)` give the function of an operator `add` or an overload `add.Tensor`
+    of `torch.ops.aten`, or None. is_form: whether to look among calls of another form only.
     """
     _searched.append(find)
 
@@ -193,15 +193,15 @@ def _of_pytorch(full_name: str):
     """The function of an operator of PyTorch's table, or of one of its overloads; None without
     one.
     """
-    name, _, overload = full_name.partition(".")
-    for find in _searched if overload else ():
-        if (function := find(full_name)) is not None:
+    name, _, _ = full_name.partition(".")
+    for find in _searched:
+        if (function := find(full_name, True)) is not None:
             return function
     if library.has(name):
         return getattr(_operators, name)
     if name in composed:
         return composed[name]()
-    return next(filter(None, (find(name) for find in _searched)), None)
+    return next(filter(None, (find(name, False) for find in _searched)), None)
 
 
 aten = aten.namespace(_of_pytorch)

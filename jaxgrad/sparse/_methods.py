@@ -525,6 +525,10 @@ class SparseMethods:
     real = property(lambda self: _elements.elementwise("real", self) if self.is_complex() else self)
     imag = property(lambda self: _elements.elementwise("imag", self))
     is_sparse_csr = is_nested = property(lambda self: False)
+    _base = property(lambda self: None)
+
+    def _is_view(self) -> bool:
+        return False
 
     @shows_users_frames
     def clone(self, *, memory_format=None):

@@ -209,6 +209,8 @@ def test_deprecated_forms_warn_and_mean_what_they_mean_in_pytorch():
     x = jaxgrad.tensor(numbers((2, 3)))
     with pytest.warns(UserWarning, match="non-tuple sequence for multidimensional indexing"):
         assert x[[[0, 1], [1, 0]]].tolist() == [2.0, 4.0]
+    with pytest.warns(UserWarning, match="non-tuple sequence for multidimensional indexing"):
+        assert x[[range(2), numpy.array([1, 0])]].tolist() == [2.0, 4.0]
     with pytest.warns(UserWarning, match="torch.uint8 is now deprecated"):
         mask = jaxgrad.tensor([1, 0], dtype=jaxgrad.uint8)
         assert x[mask].tolist() == [[1.0, 2.0, 3.0]]

@@ -16,6 +16,7 @@ from jaxgrad._functorch.make_functional import (
     make_functional,
     make_functional_with_buffers,
 )
+from jaxgrad._functorch.vmap import get_chunk_sizes, restore_vmap, vmap_impl
 
 X = torch.tensor([1.0, 2.0])
 
@@ -116,6 +117,48 @@ def test_what_wraps_a_tensor():
     ]
 
 
+def test_the_stack_of_transforms():
+    seen, ones = [], torch.ones(2, 3)
+
+    def see(x):
+        innermost = _functorch.peek_interpreter_stack()
+        kinds = [one.key().name for one in _functorch.get_interpreter_stack()]
+        assert innermost.level() == _functorch.current_level() == len(kinds)
+        assert _functorch.get_dynamic_layer_stack_depth() == len(kinds)
+        seen.append(kinds)
+        return x
+
+    torch.vmap(torch.func.grad(lambda x: torch.vmap(see)(x).sum()))(ones)
+    torch.func.jvp(see, (ones,), (ones,))
+    assert seen == [["Vmap", "Grad", "Vmap"], ["Jvp"]]
+    assert _functorch.peek_interpreter_stack() is _functorch.get_interpreter_stack() is None
+    assert _functorch.maybe_current_level() is None
+    with pytest.raises(RuntimeError):
+        _functorch.current_level()
+
+
+def test_results_with_their_mapped_dimensions():
+    x, y = torch.arange(6.0).view(2, 3), torch.ones(3)
+    added = restore_vmap(lambda x, y: (x + y, y * 2), (0, None), 2, "error")
+    (total, twice), dims = added(x, y)
+    assert total.tolist() == [[1, 2, 3], [4, 5, 6]] and twice.tolist() == [2] * 3
+    assert dims == (0, None)
+    one_more, dim = restore_vmap(lambda y: y + 1, (None,), 3, "error")(y)
+    assert one_more.tolist() == [2] * 3 and dim is None
+    of_dict = restore_vmap(lambda d: {"a": d["x"].sum()}, ({"x": 1},), 3, "error")
+    results, dims = of_dict({"x": x})
+    assert results["a"].tolist() == [3, 5, 7] and dims == {"a": 0}
+
+    def nested(z):
+        (shared, own), dims = restore_vmap(lambda y: (y * z, y), (0,), 3, "error")(y)
+        assert dims == (0, 0)
+        return shared + own
+
+    assert torch.vmap(nested)(x[0]).tolist() == [[1] * 3, [2] * 3, [3] * 3]
+    assert get_chunk_sizes(7, 3) == [3, 3, 1] and get_chunk_sizes(6, 3) == [3, 3]
+    assert vmap_impl(torch.mul, (0, None), 1, "error", 1, x, y).tolist() == x.t().tolist()
+
+
 def test_the_tensor_of_all_examples():
     y, shown = torch.arange(6).view(2, 3), []
     torch.vmap(lambda a: shown.append(_functorch.get_unwrapped(a).tolist()) or a, 1)(y)
@@ -139,7 +182,29 @@ def test_the_package_functorch():
         "import functorch\nfrom functorch.experimental import chunk_vmap, control_flow\n"
         "import torch\nassert control_flow.cond is torch.cond\n"
         "import torch._functorch.apis, torch._vmap_internals\n"
+        "from functorch._src.eager_transforms import _slice_argnums\n"
+        "import functorch._src.vmap\n"
         "assert functorch.vmap is torch.func.vmap is torch._functorch.apis.vmap\n"
         "assert torch._vmap_internals.vmap is torch.vmap and torch._C._functorch"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_arguments_by_position():
+    from jaxgrad._functorch.eager_transforms import _slice_argnums
+
+    args = (0.1, 1.1), 2.0, [3.1]
+    assert _slice_argnums(args, -1) == ([3.1],)
+    assert _slice_argnums(args, (1, 0)) == (2.0, (0.1, 1.1))
+    assert _slice_argnums(args, 1, as_tuple=False) == 2.0
+    errors = [
+        (0.0, "int or Tuple"),
+        ([0], "int or Tuple"),
+        ((0.0,), "must be int"),
+        (3, "positional inputs"),
+        ((), "must be non-empty"),
+        ((0, -3), "must be unique"),
+    ]
+    for argnums, message in errors:
+        with pytest.raises(RuntimeError, match=message):
+            _slice_argnums(args, argnums)

@@ -521,3 +521,11 @@ def test_transforms_under_a_mode(name):
         with Passing() as seen:
             assert function(x).tolist() == expected
         assert {"sum", "amax", "mul", "pow", "__pow__"} & {*seen.names}
+
+
+@pytest.mark.parametrize("jacobian", [func.jacrev, func.jacfwd])
+def test_a_block_of_zeros_has_memory_for_all_elements(jacobian):
+    x, y = torch.ones(3), torch.ones(2)
+    blocks = jacobian(lambda x, y: x * 2, argnums=(0, 1))(x, y)
+    blocks[1][0].add_(1)
+    assert blocks[1].tolist() == [[1, 1], [0, 0], [0, 0]]

@@ -144,3 +144,43 @@ def test_strides_between_the_elements_of_an_example():
     result, tangent = torch.func.jvp(repeated, (x,), (torch.ones(2, 3),))
     assert tangent.tolist() == [[6, 6], [12, 12]] and result.tolist() == [[0, 0], [9, 9]]
     assert torch.vmap(lambda t: t.as_strided((2,), (4,)))(x).tolist() == [[0, 4], [1, 5]]
+
+
+def test_strides_in_the_memory_of_examples_with_gaps():
+    # PyTorch's answers; the offset is that of the argument in its memory
+    memory = torch.arange(96.0).reshape(2, 2, 4, 3, 2)
+    x = memory[:, :, 2, :, 1]
+    (outer, inner), offset = x.stride()[1:], x.storage_offset()
+    assert (outer, inner, offset) == (24, 2, 13)
+    seen = []
+
+    def diagonal(t):
+        seen.append((t.storage_offset(), t[1].storage_offset()))
+        return t.as_strided((2,), (outer + inner,), offset)
+
+    result = torch.vmap(diagonal)(x)
+    assert result._base is x._base and result.tolist() == [[13, 39], [61, 87]]
+    assert seen == [(13, 37)]
+    column = torch.vmap(lambda t: t.as_strided((2,), (outer,), offset + inner))(x)
+    assert column.tolist() == [[15, 39], [63, 87]]
+    nested = torch.vmap(torch.vmap(lambda t: t.as_strided((2,), (inner,), t.storage_offset() + 2)))
+    assert nested(x).tolist() == [[[15, 17], [39, 41]], [[63, 65], [87, 89]]]
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        torch.vmap(lambda t: t.as_strided((3,), (1,)))(x)
+
+
+def test_an_offset_belongs_to_the_argument_of_a_call():
+    x = torch.arange(24.0).reshape(4, 2, 3)
+
+    def first_and_last(t):
+        return t.as_strided((2,), (2,), t.storage_offset())
+
+    for number in (1, 2, 1):
+        rows = torch.vmap(first_and_last)(x[number])
+        assert rows.tolist() == x[number][:, ::2].tolist()
+
+
+def test_gradients_of_strides_between_gaps():
+    x = torch.arange(12.0).reshape(2, 3, 2)[:, :, 0].requires_grad_()
+    torch.vmap(lambda t: t.as_strided((2,), (4,)) ** 2)(x).sum().backward()
+    assert x.grad.tolist() == [[0, 0, 8], [12, 0, 20]]

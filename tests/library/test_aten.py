@@ -38,3 +38,15 @@ def test_names_and_schemas():
     assert {"default", "dim_IntList"} <= {*aten.sum.overloads()}
     with pytest.raises(NotImplementedError, match=r"aten\.no_such_name\.default is not"):
         aten.no_such_name.default()
+
+
+def test_masks_are_indices():
+    x, mask = torch.arange(6.0).reshape(2, 3), torch.tensor([True, False, True])
+    for index in (aten.index, aten.index.Tensor):
+        assert index(x, [None, mask]).tolist() == [[0, 2], [3, 5]]
+    with pytest.raises(IndexError, match="at least one index must be provided"):
+        aten.index.Tensor(x, [])
+    zero, expected = torch.tensor(-1.0), [[-1, 1, -1], [-1, 4, -1]]
+    assert aten.index_put.default(x, [None, mask], zero).tolist() == expected
+    aten.index_put_(x, [None, mask], zero)
+    assert x.tolist() == expected

@@ -359,3 +359,9 @@ def test_new_takes_sizes_or_parts_alone():
             x.new(wrong)
     with pytest.raises(RuntimeError, match="nbytes is not defined"):
         _ = x.nbytes
+
+
+def test_a_sparse_tensor_is_no_view():
+    x = jaxgrad.eye(2).to_sparse()
+    for tensor in (x, x.t(), x.detach(), x.to_sparse_csr()):
+        assert tensor._base is None and not tensor._is_view()

@@ -123,11 +123,13 @@ class CallOnArrays:
         # where the Function is called
         self.enable_x64, scope = jax.config.jax_enable_x64, mode.scope.get()
         self.randomness = "error" if scope is None else scope.randomness
-        self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
+        inner = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
         self.avals = tuple([abstract_value(args[i]) for i in self.positions])
-        self.nested = tuple(arrays_in(self.arguments))
+        self.nested = tuple(arrays_in(inner))
+        # JAX calls the rules after the trace, when tensors no longer hold its tracers
+        self.arguments = with_slots(inner)
         self.differentiable = ()
 
     def arrays(self, args):
@@ -362,39 +364,67 @@ def _instantiated(tangent):
 # arrays inside of lists, tuples and dicts, each of which is one argument
 
 
+class Slot(NamedTuple):
+    """The place of a traced array inside of an argument. is_tensor: whether a tensor holds it."""
+
+    is_tensor: bool
+
+    def filled(self, array):
+        return wrap(array) if self.is_tensor else array
+
+
 def arrays_in(value):
     """Yield the traced arrays of the tensors and JAX arrays inside of a value, in order."""
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from arrays_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from arrays_in(item)
-    elif _is_traced(value):
-        yield value._array if isinstance(value, Tensor) else value
+    for leaf in leaves_of(value):
+        if _is_traced(leaf):
+            yield leaf._array if isinstance(leaf, Tensor) else leaf
+
+
+def leaves_of(value):
+    """Yield what lists, tuples and dicts contain, in order."""
+    if isinstance(value, Slot) or not isinstance(value, list | tuple | dict):
+        yield value
+        return
+    for item in value.values() if isinstance(value, dict) else value:
+        yield from leaves_of(item)
+
+
+def with_slots(value):
+    """The value with a `Slot` for each traced array."""
+    return _mapped(value, _is_traced, lambda leaf: Slot(isinstance(leaf, Tensor)))
 
 
 def replaced(value, supply):
-    """The value with its traced arrays replaced by those of an iterator."""
-    if not any(True for _ in arrays_in(value)):
-        return value
-    if isinstance(value, dict):
-        return type(value)((name, replaced(item, supply)) for name, item in value.items())
-    if isinstance(value, list | tuple):
-        items = [replaced(item, supply) for item in value]
-        return value._make(items) if hasattr(value, "_fields") else type(value)(items)
-    return wrap(next(supply)) if isinstance(value, Tensor) else next(supply)
+    """The value with its slots filled by the arrays of an iterator."""
+    return _mapped(value, _is_slot, lambda slot: slot.filled(next(supply)))
 
 
 def marked(value, flags):
-    """The structure of a value, with 0 or None for each traced array by the next flag."""
-    if not any(True for _ in arrays_in(value)):
+    """The structure of a value, with 0 or None for each slot by the next flag, and None for other
+    leaves; None for a value without slots.
+    """
+    if not any(map(_is_slot, leaves_of(value))):
         return None
+    return _mapped(
+        value, lambda _: True, lambda leaf: 0 if _is_slot(leaf) and next(flags) else None
+    )
+
+
+def _mapped(value, is_chosen, function):
+    """The value with a function applied to the chosen leaves; the value itself without any."""
+    if isinstance(value, Slot) or not isinstance(value, list | tuple | dict):
+        return function(value) if is_chosen(value) else value
+    if not any(map(is_chosen, leaves_of(value))):
+        return value
     if isinstance(value, dict):
-        return {name: marked(item, flags) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([marked(item, flags) for item in value])
-    return 0 if next(flags) else None
+        items = value.items()
+        return type(value)((name, _mapped(item, is_chosen, function)) for name, item in items)
+    items = [_mapped(item, is_chosen, function) for item in value]
+    return value._make(items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def _is_slot(value) -> bool:
+    return isinstance(value, Slot)
 
 
 def _is_traced(value) -> bool:

@@ -869,3 +869,28 @@ def test_gradients_in_batches(own, create_graph):
     )
     assert gradients.tolist() == [[3, 0, 0], [0, 3, 0], [0, 0, 3]]
     assert seen == ([(3, (0,))] if own and not create_graph else [])
+
+
+def test_a_vmap_rule_gets_batches_inside_of_containers():
+    seen = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x, others):
+            return x * others["a"] * others["b"][0]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, others):
+            seen.append((in_dims, list(others["a"].shape), list(others["b"][0].shape)))
+            return x * others["a"] * others["b"][0], 0
+
+    x, y, z = torch.arange(1.0, 4), torch.arange(2.0, 5), torch.tensor(10.0)
+    result = torch.func.vmap(lambda x, y: Product.apply(x, {"a": y, "b": [z, 1]}))(x, y)
+    assert result.tolist() == [20, 60, 120]
+    assert seen == [((0, {"a": 0, "b": [None, None]}), [3], [])]
+    torch.func.vmap(lambda y: Product.apply(z, {"a": y, "b": (y,)}))(y)
+    assert seen[1] == ((None, {"a": 0, "b": (0,)}), [3], [3])
