@@ -266,6 +266,13 @@ class TensorMethods:
     def __dlpack__(self, **arguments):
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():
+            raise BufferError(
+                "Can't export tensors with the conjugate bit set, use tensor.resolve_conj()"
+            )
+        stream = arguments.get("stream")
+        if isinstance(stream, int) and self.device.type == "cpu":
+            raise AssertionError(f"stream should be None on cpu. Got stream={stream}")
         return concrete(self, "__dlpack__()").__dlpack__(**arguments)
 
     def __dlpack_device__(self):

@@ -50,6 +50,9 @@ masked = LateModule("jaxgrad.masked")
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
 
 
+# the function that makes a tensor without data
+META = "torch._utils _rebuild_meta_tensor_no_storage"
+
 # what begins a file of PyTorch before 1.6
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 SIZES = {"short": 2, "int": 4, "long": 4}
@@ -464,8 +467,7 @@ class Encoder:
         """A tensor of the class `Tensor`, or of a user's, with what users have set on it."""
         warn_of_hooks(value)
         if value.is_meta and type(value) in (Tensor, HalfComplex):
-            name = "torch._utils _rebuild_meta_tensor_no_storage"
-            self._call_for(value, path, name, self._meta)
+            self._call_for(value, path, META, self._meta)
             return
         state = python_state(value)
         if type(value) is Tensor and state is None:
@@ -473,9 +475,15 @@ class Encoder:
             return
         self._global("torch._tensor _rebuild_from_type_v2")
         self.code += b"("
-        place = self._function(value)
+        if value.is_meta:
+            self._global(META)
+        else:
+            place = self._function(value)
         self.value(type(value), path)
-        self._arguments(value, *place)
+        if value.is_meta:
+            self._meta(value)
+        else:
+            self._arguments(value, *place)
         self.value(state or {}, path)
         self.code += b"tR"
 

@@ -698,6 +698,10 @@ class Rehearsal(TorchObjects):
             return _nothing
         return super().builder(function)
 
+    def set_state(self, machine, target, state):
+        if type(target) is not Tensor:
+            super().set_state(machine, target, state)
+
 
 STATES = {
     Tensor: _state_of_tensor,
