@@ -102,7 +102,7 @@ FORMS = {
     **dict.fromkeys(("index", "index.Tensor"), _index),
     **dict.fromkeys(("index_put", "index_put.default"), indexing.index_put),
     **dict.fromkeys(("index_put_", "index_put_.default"), indexing.index_put_),
-    "clone.default": _clone,
+    **dict.fromkeys(("clone", "clone.default"), _clone),
     "to.dtype": _to_dtype,
     "to.dtype_layout": _to,
     "_to_copy": _to_copy,
