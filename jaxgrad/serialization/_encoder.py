@@ -23,6 +23,7 @@ from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32, quint4x2
 from ..core.pytorch_tensors import is_of_pytorch
+from ..frontend import raw_bits
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
@@ -427,6 +428,8 @@ class Encoder:
             self._plain(value, path)
         elif type(value) is HalfComplex:
             self._call_for(value, path, "torch._utils _rebuild_tensor_v3", self._half_complex)
+        elif isinstance(value, raw_bits.RawBits):
+            self._call_for(value, path, "torch._utils _rebuild_tensor_v3", self._raw_bits)
         elif isinstance(value, QuantizedTensor):
             self._call_for(value, path, "torch._utils _rebuild_qtensor", self._quantized)
         elif is_of_jaxgrad and value.is_nested and value.layout is devices.strided:
@@ -515,6 +518,13 @@ class Encoder:
         shape = tuple(value.shape)
         place = Place(complex32, 0, shape, layouts.contiguous(shape))
         self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(pairs)), place)
+
+    def _raw_bits(self, value):
+        """A tensor of bits, contiguous: its bytes."""
+        held = np.asarray(concrete(raw_bits.plain(value), "save"))
+        shape = tuple(value.shape)
+        place = Place(value.dtype, 0, shape, layouts.contiguous(shape))
+        self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(held)), place)
 
     def _quantized(self, value):
         """A quantized tensor: its integers, with the scale and the zero point."""
