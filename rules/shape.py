@@ -6,7 +6,7 @@ import operator
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion, symbolic_extents
+from jaxgrad.core import dtypes, named_dtypes, promotion, symbolic_extents
 from jaxgrad.core import strides as layouts
 from jaxgrad.core.primitive import op
 
@@ -37,8 +37,7 @@ def view(self, size):
 
 def view_dtype(self, dtype):
     """The bytes of an array as another dtype."""
-    if dtype.is_complex and dtype.numpy.names is not None:
-        raise dtypes.HalfComplexResult
+    named_dtypes.of_tensor(dtype)  # or raise
     shape = layouts.shape_as_dtype(self.shape, dtypes.from_numpy(self.dtype), dtype)
     array = self.astype(jnp.uint8) if self.dtype == bool else self
     if jnp.iscomplexobj(array):

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, symbolic_extents
 from jaxgrad.core.primitive import op
 
 # one index of a dimension
@@ -74,8 +74,9 @@ def _bounds(sizes, dim, start, end, step):
             f"slice step must be positive, but got {step}: use flip to turn a dimension round"
         )
     dim = shapes.wrap_dim(dim, len(sizes))
-    first, last, step = _python_slice(start, end, step).indices(sizes[dim])
-    return dim, first, max(first, last), step
+    part = _python_slice(start, end, step)
+    first, last, step = symbolic_extents.bounds_of(part, sizes[dim])
+    return dim, first, symbolic_extents.larger(first, last), step
 
 
 _python_slice = slice

@@ -40,6 +40,9 @@ class Future(typing.Generic[_T_co]):
         self._value, self._error, self._is_done, self._callbacks = None, None, False, []
         self._condition = threading.Condition()
 
+    def __getstate__(self):
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
     def done(self) -> bool:
         """Return whether the result or an error is there."""
         return self._is_done

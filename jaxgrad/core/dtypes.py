@@ -101,8 +101,20 @@ _FROM_NUMPY: dict = {}
 _BY_NAME: dict[str, dtype] = {}
 
 
-class HalfComplexResult(NotImplementedError):
-    """A call needs complex32, which XLA lacks: `frontend/half_complex.py` computes it."""
+class LackingDtype(NotImplementedError):
+    """A call needs a dtype that XLA lacks, which a class of tensors provides."""
+
+
+class RawBitsResult(LackingDtype):
+    """A call needs a dtype of bits: `frontend/raw_bits.py` provides it."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        super().__init__(f"XLA lacks {kind!r}: view(torch.uint8) shows the bytes of such a tensor")
+
+
+class HalfComplexResult(LackingDtype):
+    """A call needs complex32: `frontend/half_complex.py` computes it."""
 
     def __init__(self):
         super().__init__(

@@ -1,5 +1,7 @@
-"""Dtypes of PyTorch that XLA lacks. Programs name them and compare dtypes with them; no tensor has
-one.
+"""Dtypes of PyTorch that XLA lacks.
+
+Tensors of complex32 are made by `frontend/half_complex.py`, those of `RAW_BITS` by
+`frontend/raw_bits.py`, and quantized ones by `ao`. Programs name the others.
 
 Their NumPy types have fields, so that NumPy and JAX refuse them in each computation.
 """
@@ -47,13 +49,26 @@ bits16 = _define("bits16", "Bits16", dtypes.INTEGRAL, "u2")
 float4_e2m1fn_x2 = _define("float4_e2m1fn_x2", "Float4_e2m1fn_x2", dtypes.FLOATING, "u1")
 
 
+RAW_BITS = (
+    *(int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7),
+    *(bits1x8, bits2x4, bits4x2, bits8, bits16, float4_e2m1fn_x2),
+)
+
+
+def bytes_of(bits: dtypes.dtype) -> dtypes.dtype:
+    """The dtype of the elements that a tensor of one of `RAW_BITS` has in memory."""
+    return dtypes.uint8 if bits.itemsize == 1 else dtypes.uint16
+
+
 def of_tensor(value) -> dtypes.dtype:
     """The dtype of a new tensor from a user's argument. Raises TypeError for one of
-    these dtypes, `HalfComplexResult` for complex32.
+    these dtypes, `LackingDtype` for complex32 and those of bits.
     """
     dtype = dtypes.as_dtype(value)
     if dtype is complex32:
         raise dtypes.HalfComplexResult
+    if dtype in RAW_BITS:
+        raise dtypes.RawBitsResult(dtype)
     if dtype.numpy.names is not None:
         raise TypeError(f"no tensor has the dtype {dtype}, which XLA lacks: name another one")
     return dtype

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..late import LateModule
-from . import aval, bounded_cache, device
+from . import aval, bounded_cache, device, dtypes
 from .jax_internals import JOINS_TRACE
 from .jax_state import keeps_jax_state
 from .jaxprs import equations_of, has_wide_types
@@ -356,8 +356,13 @@ class Program:
 
     @cached_property
     def wide(self) -> bool:
-        """Whether an input or output has a 64-bit dtype, or an input is a large integer."""
-        return any(map(aval.is_wide, (*self.inputs, *self.outputs)))
+        """Whether an input or output has a 64-bit dtype, or an input is a large integer; or whether
+        integers and a number may be compared in a default dtype of 64 bits.
+        """
+        if any(map(aval.is_wide, (*self.inputs, *self.outputs))):
+            return True
+        compares = all(output.dtype is dtypes.bool for output in self.outputs)
+        return compares and dtypes.get_default_dtype() is dtypes.float64
 
     @cached_property
     def reverses(self) -> dict[tuple[bool, ...], Reverse]:

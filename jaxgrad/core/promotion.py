@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 
-from . import dtypes
+from . import dtypes, named_dtypes
 from .dtypes import BOOLEAN, COMPLEX, FLOATING, INTEGRAL
 from .pytorch_tensors import type_name
 from .symbolic_extents import is_symbolic
@@ -212,10 +212,10 @@ def _as_integer(value, dtype):
 
 def available(dtype) -> numpy.dtype:
     """JAX's dtype for `dtype`: 32-bit integers for 64-bit ones while its x64 mode is off. Raises
-    `HalfComplexResult` for complex32.
+    `LackingDtype` for a dtype that XLA lacks.
     """
-    if dtype.is_complex and dtype.itemsize == 4:
-        raise dtypes.HalfComplexResult
+    if dtype.numpy.names is not None:
+        named_dtypes.of_tensor(dtype)  # raises
     if jax.config.jax_enable_x64:  # of this thread, also inside `with jax.enable_x64(...)`
         return dtype.numpy
     if dtype in (dtypes.float64, dtypes.complex128):

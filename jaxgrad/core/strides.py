@@ -389,10 +389,7 @@ def _select(shape, strides, dim, index):
 
 
 def _slice(shape, strides, dim=0, start=None, end=None, step=1):
-    if symbolic_extents.has_symbolic((shape[dim], start, end)):
-        start = symbolic_extents.slice_of(slice(start, end, step), shape[dim])[0]
-    else:
-        start, _, _ = slice(start, end, step).indices(shape[dim])
+    start, _, _ = symbolic_extents.bounds_of(slice(start, end, step), shape[dim])
     return _every(shape, strides, dim, start, None, step)
 
 

@@ -77,6 +77,18 @@ def namespace(*extents):
     return jax.numpy if any(map(is_symbolic, extents)) else numpy
 
 
+_LARGEST = 2**63 - 1  # what programs write for the end of a dimension
+
+
+def bounds_of(part: slice, extent) -> tuple:
+    """The start, the end and the step of a slice, as `slice.indices` has them for an int."""
+    if not has_symbolic((part.start, part.stop, extent)):
+        return part.indices(extent)
+    end = None if isinstance(part.stop, int) and part.stop == _LARGEST else part.stop
+    start, length, step = slice_of(slice(part.start, end, part.step), extent)
+    return start, start + (length if step == 1 else (length - 1) * step + 1), step
+
+
 def slice_of(part: slice, extent) -> tuple:
     """The start, the length and the step of a slice of a dimension with a symbolic extent, as
     `slice.indices` has them for an int.

@@ -10,6 +10,7 @@ from .dynamic_shapes import Dim as Dim
 from .dynamic_shapes import ShapesCollection as ShapesCollection
 from .dynamic_shapes import dims as dims
 from .exported_program import ExportedProgram as ExportedProgram
+from .exported_program import default_decompositions as default_decompositions
 from .graph_signature import ExportGraphSignature as ExportGraphSignature
 
 

@@ -40,6 +40,16 @@ def functional(graph: Graph) -> Graph:
         return graph
 
 
+def has_writes(graph: Graph) -> bool:
+    """Whether a graph has operators that write to their arguments."""
+    for node in graph.nodes.nodes:
+        known = schemas(getattr(node.target, "_opname", ""))
+        schema = known.get(getattr(node.target, "_overloadname", ""))
+        if schema is not None and schema.inplace:
+            return True
+    return False
+
+
 class _Functional:
     """One rewriting. known: by an old node the new one with its present value; roots: by a node the
     node whose memory it shares.

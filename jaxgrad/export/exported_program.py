@@ -8,12 +8,16 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from .. import ops
+from ..late import LateModule
 from ..names.missing import missing_in
 from ..nn.parameter import Parameter
+from ..ops.aten import OpOverload
 from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
+from ._decomposing import decomposed
 from ._extents import Range
-from ._functional import functional
+from ._functional import functional, has_writes
 from ._graph import Graph, LateGraph, opaque_graph, recorded_graph
 from ._program_module import ProgramModule, caller_of, run_flat
 from ._recorder import Recorder
@@ -29,6 +33,8 @@ from .graph_signature import OutputKind as OutputKind
 from .graph_signature import OutputSpec as OutputSpec
 from .graph_signature import SymIntArgument as SymIntArgument
 from .graph_signature import TensorArgument as TensorArgument
+
+_decompositions = LateModule("jaxgrad.export._decompositions")
 
 
 @dataclasses.dataclass
@@ -217,22 +223,31 @@ class ExportedProgram:
         return self.graph_module.graph
 
     def run_decompositions(self, decomp_table=None, decompose_custom_triton_ops: bool = False):
-        """Return the program with a graph without writes in place.
+        """Return the program with a graph of fewer operators, without writes in place.
 
-        What the program writes to is among the outputs of the graph, and of `graph_signature`. The
-        operators stay: StableHLO has what they consist of. A graph in which writes go through views
-        stays as it is. Raises NotImplementedError for a table with an operator of the graph.
+        What the program writes to is among the outputs of the graph, and of `graph_signature`.
+        decomp_table: by an operator of aten a function of its arguments that calls others; by
+        default `default_decompositions()`; {} leaves all operators as they are. The program that
+        `module()` runs, and `save` writes, stays the same, and so does a graph in which writes go
+        through views.
+
+        >>> program = jaxgrad.export.export(jaxgrad.nn.Linear(2, 1), (jaxgrad.ones(3, 2),))
+        >>> graph = program.run_decompositions().graph
+        >>> [str(node.target) for node in graph.nodes if node.op == "call_function"]
+        ['aten.permute.default', 'aten.addmm.default']
         """
-        targets = {node.target for node in self.graph.nodes if node.op == "call_function"}
-        refused = sorted(str(target) for target in targets & {*(decomp_table or ())})
-        if refused:
-            raise NotImplementedError(
-                f"run_decompositions(): {refused[0]} is not decomposed by a function of the table: "
-                "replace its nodes in graph_module, as by fx.subgraph_rewriter"
-            )
+        table = default_decompositions() if decomp_table is None else decomp_table
+        functions = {
+            (target if isinstance(target, OpOverload) else target.default).__name__: function
+            for target, function in table.items()
+        }
         other = copy.copy(self)
-        other._graph = LateGraph(functools.partial(functional, self._graph.graph))
+        other._graph = LateGraph(lambda: self._decomposed(functions))
         return other
+
+    def _decomposed(self, functions) -> Graph:
+        graph = functional(self._graph.graph)
+        return graph if has_writes(graph) else decomposed(graph, functions)
 
     def validate(self):
         """Do nothing: `jax.export` has checked the program."""
@@ -255,6 +270,23 @@ class ExportedProgram:
     def graph_text(self) -> str:
         """The graph as text."""
         return self._graph.text
+
+
+def default_decompositions() -> dict:
+    """Return the functions by which `ExportedProgram.run_decompositions` writes operators as those
+    of which they consist, by the operators.
+
+    >>> table = jaxgrad.export.default_decompositions()
+    >>> del table[jaxgrad.ops.aten.linear.default]
+    >>> program = jaxgrad.export.export(jaxgrad.nn.Linear(2, 1), (jaxgrad.ones(3, 2),))
+    >>> graph = program.run_decompositions(table).graph
+    >>> [str(node.target) for node in graph.nodes if node.op == "call_function"]
+    ['aten.linear.default']
+    """
+    return {
+        functools.reduce(getattr, name.split("."), ops.aten): function
+        for name, function in _decompositions.FUNCTIONS.items()
+    }
 
 
 def flat_arguments(args, kwargs):

@@ -12,6 +12,7 @@ from .. import ops
 from ..autograd import variable
 from ..core import dtypes, pending, promotion, world
 from ..core.aval import has_numbers
+from ..core.dtypes import RawBitsResult
 from ..core.jax_internals import is_asked_as_operand
 from ..core.pending import Pending
 from ..core.program import broadcasts
@@ -39,6 +40,7 @@ from .printing.tensors import TextMethods
 
 documentation = LateModule("jaxgrad.ops.documentation")
 half_complex = LateModule("jaxgrad.frontend.half_complex")
+raw_bits = LateModule("jaxgrad.frontend.raw_bits")
 
 # functions of JAX that refuse what has the method: the result of a function that it transforms
 _ASKING = ("typeof", "shaped_abstractify")
@@ -266,6 +268,13 @@ class TensorMethods:
     def __dlpack__(self, **arguments):
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():
+            raise BufferError(
+                "Can't export tensors with the conjugate bit set, use tensor.resolve_conj()"
+            )
+        stream = arguments.get("stream")
+        if isinstance(stream, int) and self.device.type == "cpu":
+            raise AssertionError(f"stream should be None on cpu. Got stream={stream}")
         return concrete(self, "__dlpack__()").__dlpack__(**arguments)
 
     def __dlpack_device__(self):
@@ -460,7 +469,14 @@ def _conversion(name, dtype):
     return method
 
 
-interception.intercept(half_complex=lambda *call: half_complex.compute(*call))
+def _of_lacking_dtype(function, args, kwargs, error):
+    """The result of a call that needs a dtype which XLA lacks."""
+    if isinstance(error, RawBitsResult):
+        return raw_bits.compute(function, args, kwargs, error.kind)
+    return half_complex.compute(function, args, kwargs)
+
+
+interception.intercept(lacking_dtype=_of_lacking_dtype)
 
 for _name, _dtype in to.CONVERSIONS.items():
     setattr(TensorMethods, _name, _conversion(_name, _dtype))

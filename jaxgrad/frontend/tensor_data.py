@@ -114,7 +114,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     if copy is False and not isinstance(obj, Tensor | jax.Array | storages.StorageBase):
         kind = "arbitrary sequence" if _is_sequence(obj) else type(obj).__name__
         raise ValueError(f"can't alias {kind} into a tensor: leave out copy=False")
-    if type(obj).__name__ == "PyCapsule":
+    if type(obj).__name__ == "PyCapsule" or _has_memory(obj):
         obj = from_dlpack(obj)
     if isinstance(obj, storages.StorageBase):
         obj = storage_tensors.row_of(obj)
@@ -144,6 +144,11 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if any(step % ndarray.itemsize for step in ndarray.strides if ndarray.size):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size: from_numpy() takes "
+            "a copy of the array"
+        )
     if not ndarray.flags.writeable and not _is_memory_of_tensors(ndarray):
         warnings.warn(NOT_WRITABLE.format("NumPy array"), UserWarning, users_stacklevel())
     return in_order_of(ndarray, finish(_array_of(ndarray, None, None)))
@@ -302,6 +307,8 @@ def _from_python(data, dtype):
     """The numpy values of a number or of nested sequences."""
     if isinstance(data, str | bytes):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}': {_NO_TEXT}")
+    if _has_memory(data):
+        return _from_numpy(np.asarray(from_dlpack(data)), dtype)
     shape, leaves = _flatten(data)
     if len(leaves) and isinstance(leaves[0], str):
         raise ValueError("too many dimensions 'str': a tensor holds numbers")
@@ -327,7 +334,9 @@ def _flatten(data):
     shape, level = [], [data]
     while level and _is_sequence(level[0]):
         if all(isinstance(item, np.ndarray) for item in level):
-            _check_lengths([len(item) for item in level], len(shape))
+            for dimension in range(min(item.ndim for item in level)):
+                lengths = [item.shape[dimension] for item in level]
+                _check_lengths(lengths, len(shape) + dimension)
             joined = np.stack(level)
             warnings.warn(LIST_OF_ARRAYS, UserWarning, users_stacklevel())
             return (*shape, *joined.shape[1:]), joined
@@ -352,6 +361,13 @@ def _check_lengths(lengths, dimension):
                 f"expected sequence of length {lengths[0]} at dim {dimension} (got {length}): "
                 "the lists of one level must be equally long"
             )
+
+
+def _has_memory(data) -> bool:
+    """Whether data of another library has memory by the DLPack protocol, and no other form."""
+    known = Tensor, jax.Array, np.ndarray, np.generic
+    is_other = hasattr(type(data), "__dlpack__") and not isinstance(data, known)
+    return is_other and not (hasattr(type(data), "__array__") or is_of_pytorch(data))
 
 
 SEQUENCES = list | tuple | range | memoryview | bytearray

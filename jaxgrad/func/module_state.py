@@ -22,13 +22,14 @@ def functional_call(
 
     module: an `nn.Module`.
     parameter_and_buffer_dicts: a dict from paths to tensors, or a sequence of dicts; the module
-    keeps its own tensors for other paths. Shapes and dtypes are those that its `forward` accepts.
+    keeps its own tensors for other paths. A path may name another attribute too. Shapes and dtypes
+    are those that `forward` accepts. What `forward` assigns to a member is in the dict afterwards.
     args, kwargs: the arguments of the call; a single argument needs no tuple.
     tie_weights: replace a tensor that has several names under all of them.
     strict: the dicts must name all parameters and buffers, and nothing else.
 
     Raises ValueError for a name in two dicts and for several values of tied names, RuntimeError if
-    `strict` does not hold, TypeError for a value that is not a tensor.
+    `strict` does not hold, TypeError for a value or an attribute that is not a tensor.
 
     >>> layer = jaxgrad.nn.Linear(2, 1)
     >>> ones = {"weight": jaxgrad.ones(1, 2), "bias": jaxgrad.zeros(1)}
@@ -120,28 +121,50 @@ def _check(module, tensors, names):
 
 @contextlib.contextmanager
 def _replaced(module, tensors, names):
-    """A context in which the module holds other tensors."""
+    """A context in which the module holds other tensors. What `forward` assigns to a member is in
+    `tensors` afterwards.
+    """
     members = list(_members_of(module, tensors, names))
-    before = [(group, key, group[key]) for group, key, _ in members]
+    before = [(group, key, group.get(key, ABSENT)) for group, key, _, _ in members]
     try:
-        for group, key, tensor in members:
+        for group, key, tensor, _ in members:
             group[key] = tensor
         yield
     finally:
+        for group, key, tensor, name in members:
+            if name is not None and group.get(key, tensor) is not tensor:
+                tensors[name] = group[key]
         for group, key, tensor in before:
             group[key] = tensor
+            if tensor is ABSENT:
+                del group[key]
+
+
+ABSENT = object()
 
 
 def _members_of(module, tensors, names):
-    """For each tensor, the dicts of members and the keys in them that it replaces."""
+    """For each tensor, the dicts of members and the keys in them that it replaces, and its name
+    where it has one in `tensors`.
+    """
     for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
+        if not isinstance(tensor, Tensor | None):
             raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
         for path in names[name]:
             owner, _, key = path.rpartition(".")
-            submodule = module.get_submodule(owner)
-            groups = (submodule._parameters, submodule._buffers)
-            yield from [(group, key, tensor) for group in groups if key in group]
+            group = _holder(module.get_submodule(owner), key)
+            known = group.get(key)
+            if not isinstance(known, Tensor | None):
+                raise TypeError(f"attribute `{key}`: {known!r} is not an instance of torch.Tensor")
+            yield group, key, tensor, name if path == name else None
+
+
+def _holder(module, key: str) -> dict:
+    """The dict of a module that has a member: its parameters, its buffers, or its attributes."""
+    for group in (module._parameters, module._buffers):
+        if key in group:
+            return group
+    return vars(module)
 
 
 def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, named_dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, empty, full, like, zeros
 from ..frontend.factory_options import FactoryOptions, check_options, dtype_of, number_of, shape_of
@@ -194,7 +194,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
             f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
             f"not be greater than actual buffer length ({length} bytes)"
         )
-    numbers = np.frombuffer(buffer, dtype.numpy, count, offset)
+    if dtype is named_dtypes.complex32:  # pairs of float16
+        pairs = np.frombuffer(buffer, np.float16, max(2 * count, -1), offset)
+        return as_tensor(pairs).view(dtype).requires_grad_(requires_grad)
+    numbers = np.frombuffer(buffer, named_dtypes.of_tensor(dtype).numpy, count, offset)
     if not numbers.flags.writeable:
         warnings.warn(NOT_WRITABLE.format("buffer"), UserWarning, users_stacklevel())
     return as_tensor(numbers).requires_grad_(requires_grad)

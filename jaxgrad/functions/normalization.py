@@ -264,6 +264,7 @@ def _native_batch_norm_legit(input, weight, bias, *arguments, **named):
     return _batch_normalized(input, weight, bias, *statistics, *arguments, **named)
 
 
+@api_boundary
 def _native_batch_norm_legit_no_training(
     input, weight, bias, running_mean, running_var, momentum, eps
 ):

@@ -8,11 +8,13 @@ import importlib
 import sys
 
 from .. import ops
+from ..core.device import preserve_format
 from ..frontend.indexing import without_masks
 from ..functions import indexing
 from ..nn import functional
 from ..ops.aten import schemas
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 def find(name: str, is_form: bool):
@@ -70,6 +72,20 @@ def _to(self, **options):
     return self.to(**kept)
 
 
+def _to_dtype(self, dtype, non_blocking=False, copy=False, memory_format=preserve_format):
+    memory_format = preserve_format if memory_format is None else memory_format
+    return self.to(dtype, non_blocking, copy, memory_format=memory_format)
+
+
+def _clone(self, *, memory_format=None):
+    return self.clone(memory_format=memory_format or preserve_format)
+
+
+@api_boundary
+def _to_copy(self, **options):
+    return _to(self, **options, copy=True)
+
+
 _MODES = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 FORMS = {
@@ -86,5 +102,9 @@ FORMS = {
     **dict.fromkeys(("index", "index.Tensor"), _index),
     **dict.fromkeys(("index_put", "index_put.default"), indexing.index_put),
     **dict.fromkeys(("index_put_", "index_put_.default"), indexing.index_put_),
+    **dict.fromkeys(("clone", "clone.default"), _clone),
+    "to.dtype": _to_dtype,
     "to.dtype_layout": _to,
+    "_to_copy": _to_copy,
+    "_to_copy.default": _to_copy,
 }

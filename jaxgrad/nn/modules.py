@@ -179,6 +179,9 @@ def _layer(name):
 
 
 def __getattr__(name):
+    if name == "__all__":
+        layers = (name for name in names_in("torch.nn.modules") if name[0] != "_")
+        return [name for name in layers if hasattr(nn, name)]
     if name not in _MODULES:
         return _layer(name)
     module = globals()[name] = _Layers(name)

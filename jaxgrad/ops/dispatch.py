@@ -17,7 +17,7 @@ import numpy as np
 from ..cached import cached_property
 from ..core import bounded_cache, executor, promotion
 from ..core.aval import LargeInteger
-from ..core.dtypes import HalfComplexResult
+from ..core.dtypes import LackingDtype
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.symbolic_extents import is_symbolic
@@ -74,8 +74,8 @@ def result_after(error, call, general_call, args, kwargs):
     """
     if interception.override is None and meets_override(args, kwargs):
         return general_call(args, kwargs)
-    if type(error) is HalfComplexResult:
-        return interception.half_complex(call, args, kwargs)
+    if isinstance(error, LackingDtype):
+        return interception.lacking_dtype(call, args, kwargs, error)
     return NOT_OVERRIDDEN
 
 

@@ -71,7 +71,7 @@ def inplace_operator(name: str, functional: str, find):
             if interception.override is None and meets_override(args, kwargs):
                 return general_call(args, kwargs)
             if type(error) is HalfComplexResult:
-                return operator.write_half_complex(args, kwargs)
+                return operator.write_half_complex(args, kwargs, error)
             if is_protocol and is_foreign(args):
                 return NotImplemented
             hide_frames(error)
@@ -160,11 +160,11 @@ class InPlace(Operator):
             self.remember(call, args)
         return target
 
-    def write_half_complex(self, args, kwargs):
+    def write_half_complex(self, args, kwargs, error):
         """Write to the first argument what is computed in complex32, and return it."""
         target = args[0]
         permit(self.written_as, target, target.requires_grad)
-        result = interception.half_complex(self.public(self.name), args, kwargs)
+        result = interception.lacking_dtype(self.public(self.name), args, kwargs, error)
         if result.dtype.is_complex:
             raise RuntimeError(
                 f"{self.written_as}: result type ComplexHalf can't be cast to the desired output "

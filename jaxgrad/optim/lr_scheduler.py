@@ -31,6 +31,7 @@ from .lr_cycles import CyclicLR as CyclicLR
 from .lr_cycles import OneCycleLR as OneCycleLR
 from .optimizer import Optimizer
 from .options import Options, Rate
+from .scheduling import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .scheduling import LRScheduler as LRScheduler
 
 _LRScheduler = LRScheduler

@@ -23,6 +23,7 @@ from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import complex32, quint4x2
 from ..core.pytorch_tensors import is_of_pytorch
+from ..frontend import raw_bits
 from ..frontend.copying import python_state, warn_of_hooks
 from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
@@ -49,6 +50,9 @@ masked = LateModule("jaxgrad.masked")
 
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
 
+
+# the function that makes a tensor without data
+META = "torch._utils _rebuild_meta_tensor_no_storage"
 
 # what begins a file of PyTorch before 1.6
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
@@ -424,6 +428,8 @@ class Encoder:
             self._plain(value, path)
         elif type(value) is HalfComplex:
             self._call_for(value, path, "torch._utils _rebuild_tensor_v3", self._half_complex)
+        elif isinstance(value, raw_bits.RawBits):
+            self._call_for(value, path, "torch._utils _rebuild_tensor_v3", self._raw_bits)
         elif isinstance(value, QuantizedTensor):
             self._call_for(value, path, "torch._utils _rebuild_qtensor", self._quantized)
         elif is_of_jaxgrad and value.is_nested and value.layout is devices.strided:
@@ -464,8 +470,7 @@ class Encoder:
         """A tensor of the class `Tensor`, or of a user's, with what users have set on it."""
         warn_of_hooks(value)
         if value.is_meta and type(value) in (Tensor, HalfComplex):
-            name = "torch._utils _rebuild_meta_tensor_no_storage"
-            self._call_for(value, path, name, self._meta)
+            self._call_for(value, path, META, self._meta)
             return
         state = python_state(value)
         if type(value) is Tensor and state is None:
@@ -473,9 +478,15 @@ class Encoder:
             return
         self._global("torch._tensor _rebuild_from_type_v2")
         self.code += b"("
-        place = self._function(value)
+        if value.is_meta:
+            self._global(META)
+        else:
+            place = self._function(value)
         self.value(type(value), path)
-        self._arguments(value, *place)
+        if value.is_meta:
+            self._meta(value)
+        else:
+            self._arguments(value, *place)
         self.value(state or {}, path)
         self.code += b"tR"
 
@@ -507,6 +518,13 @@ class Encoder:
         shape = tuple(value.shape)
         place = Place(complex32, 0, shape, layouts.contiguous(shape))
         self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(pairs)), place)
+
+    def _raw_bits(self, value):
+        """A tensor of bits, contiguous: its bytes."""
+        held = np.asarray(concrete(raw_bits.plain(value), "save"))
+        shape = tuple(value.shape)
+        place = Place(value.dtype, 0, shape, layouts.contiguous(shape))
+        self._arguments(value, HeldBytes(id(value), np.ascontiguousarray(held)), place)
 
     def _quantized(self, value):
         """A quantized tensor: its integers, with the scale and the zero point."""

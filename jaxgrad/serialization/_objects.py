@@ -16,7 +16,7 @@ from ..core import device as devices
 from ..core import dtypes, named_dtypes
 from ..core import strides as layouts
 from ..core.aval import Size
-from ..core.named_dtypes import complex32
+from ..core.named_dtypes import RAW_BITS, bytes_of, complex32
 from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
@@ -307,8 +307,10 @@ def _tensor_3(
         tensor = ops.complex(*pairs.float().unbind(-1))
         tensor = tensor.conj().resolve_conj() if flags["conj"] else tensor
         return requiring(machine, tensor.to(complex32), requires_grad, backward_hooks)
-    place = storage.place(machine, dtype, offset, size, stride, **flags)
-    tensor = storage.tensor(machine, place)
+    is_of_bits = dtype in RAW_BITS
+    stored = bytes_of(dtype) if is_of_bits else dtype
+    tensor = storage.tensor(machine, storage.place(machine, stored, offset, size, stride, **flags))
+    tensor = tensor.view(dtype) if is_of_bits else tensor
     return requiring(machine, tensor, requires_grad, backward_hooks)
 
 
@@ -697,6 +699,10 @@ class Rehearsal(TorchObjects):
         if any(function is builder for builder in NUMBERS):
             return _nothing
         return super().builder(function)
+
+    def set_state(self, machine, target, state):
+        if type(target) is not Tensor:
+            super().set_state(machine, target, state)
 
 
 STATES = {

@@ -678,6 +678,9 @@ class SparseMethods:
     def storage_offset(self):
         return 0
 
+    def __dlpack__(self, **arguments):
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+
     def data_ptr(self):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 

@@ -30,7 +30,7 @@ EXCLUSIVE = (
 )
 TAGS = frozenset(
     (
-        *("copy", "float8", "foreach", "may_copy", "no_method", "number_first", "old_form"),
+        *("bits", "copy", "float8", "foreach", "may_copy", "no_method", "number_first", "old_form"),
         *("parts", "separate_out", "warns"),
         *chain(*EXCLUSIVE),
     )
@@ -98,6 +98,7 @@ NEEDS = {
     "foreach": (_is_method, "its first argument is no `Tensor self`"),
     "copy": (lambda schema: schema.is_view, "it is no view"),
     "may_copy": (lambda schema: schema.is_view, "it is no view"),
+    "bits": (lambda schema: not schema.is_view, "it is a view, which takes every dtype"),
     "float8": (lambda schema: not schema.is_view, "it is a view, which takes every dtype"),
     "number_first": (_takes_two_tensors, "its first two arguments are no tensors"),
     "old_form": (scales_tensors, "it has no numbers that only keywords pass"),

@@ -34,9 +34,9 @@ override = None
 # Modes of `__torch_function__` (tape/torch_function.py): set while one is entered.
 calls = None
 
-# complex32 (frontend/half_complex.py): `half_complex(function, args, kwargs)` is the result
-# of a call that needs numbers of this dtype.
-half_complex = None
+# Dtypes that XLA lacks (frontend/half_complex.py, frontend/raw_bits.py): `lacking_dtype(function,
+# args, kwargs, error)` is the result of a call that needs one, by the error that says so.
+lacking_dtype = None
 
 # Forward mode (tape/dual.py): `tangents(program, inputs)` returns the program that computes the
 # tangents too.

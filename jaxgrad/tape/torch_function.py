@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from ..core.dtypes import HalfComplexResult
+from ..core.dtypes import LackingDtype
 from ..core.pytorch_tensors import is_class_of_pytorch
 from ..core.tracebacks import hide_frames
 from ..late import LateModule
@@ -129,8 +129,8 @@ def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if interception.override is None and meets_override(args, kwargs):
                 return override(call, args, kwargs)
-            if type(error) is HalfComplexResult:
-                return interception.half_complex(call, args, kwargs)
+            if isinstance(error, LackingDtype):
+                return interception.lacking_dtype(call, args, kwargs, error)
             mistake = argument_types.mistake_in(function, args, kwargs, error)
             if mistake is not None:
                 raise TypeError(mistake) from None

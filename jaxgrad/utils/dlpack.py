@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+import enum
+
 from ..frontend.tensor_data import from_dlpack as from_dlpack
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
+
+
+class DLDeviceType(enum.IntEnum):
+    """The numbers of kinds of devices in the DLPack protocol.
+
+    >>> from jaxgrad.utils.dlpack import DLDeviceType
+    >>> DLDeviceType(jaxgrad.ones(2).__dlpack_device__()[0]).name
+    'kDLCPU'
+    """
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
 
 
 def to_dlpack(tensor: Tensor):

@@ -1,5 +1,6 @@
 """torch.futures.Future: results, errors, callbacks, threads."""
 
+import pickle
 import threading
 
 import pytest
@@ -96,3 +97,8 @@ def test_a_result_that_nothing_sets(wait):
     """PyTorch waits forever."""
     with pytest.raises(RuntimeError, match=r"nothing has set|not there yet"):
         getattr(torch.futures.Future(), wait)()
+
+
+def test_futures_are_not_pickled():
+    with pytest.raises(RuntimeError, match="Can not pickle"):
+        pickle.dumps(torch.futures.Future())

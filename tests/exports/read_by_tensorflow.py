@@ -4,6 +4,7 @@ python read_by_tensorflow.py FOLDER: for each NAME.pt2 it calls the SavedModel o
 NAME.inputs.npz, and writes NAME.outputs.npz.
 """
 
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -15,14 +16,33 @@ import jax
 import numpy as np
 import tensorflow as tf
 from jax.experimental import jax2tf
+from jax.extend.mlir import ir, passmanager
+from jax.extend.mlir.dialects import stablehlo
 
 sys.path.append(str(Path(__file__).parents[1] / "helpers"))
 import read_exported
+
+COMPOSED = "builtin.module(func.func(stablehlo-legalize-composite-to-call))"
+PERIOD = stablehlo.StablehloCompatibilityRequirement.WEEK_12
+
+
+def for_tensorflow(program):
+    """The program without operators that consist of others, such as top_k of a sort."""
+    with ir.Context() as context:
+        stablehlo.register_dialect(context)
+        stablehlo.register_stablehlo_passes()
+        data = program.mlir_module_serialized
+        module = stablehlo.deserialize_portable_artifact(context, data)
+        passmanager.PassManager.parse(COMPOSED).run(module.operation)
+        version = stablehlo.get_version_from_compatibility_requirement(PERIOD)
+        data = stablehlo.serialize_portable_artifact_str(str(module), version)
+    return dataclasses.replace(program, mlir_module_serialized=data)
 
 
 def saved(path, folder):
     """The SavedModel of an exported program."""
     program, state = read_exported.read(path)
+    program = for_tensorflow(program)
     _, arguments = jax.tree.unflatten(program.in_tree, program.in_avals)[0]
     signature, shapes = [], []
     for aval in arguments:
@@ -56,7 +76,4 @@ def run(path):
 
 if __name__ == "__main__":
     for path in sorted(Path(sys.argv[1]).glob("*.pt2")):
-        try:
-            run(path)
-        except tf.errors.InvalidArgumentError as error:  # TensorFlow reads StableHLO of its time
-            path.with_suffix(".error").write_text(str(error))
+        run(path)

@@ -438,3 +438,62 @@ def test_random_integers_that_floats_do_not_hold():
     with pytest.warns(UserWarning, match="from is out of bounds"):
         x.random_(-(2**24) - 1, 0)
     assert x.dtype is jaxgrad.float32
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ([(3, 3), (3, 0)], "expected sequence of length 3 at dim 2 .got 0."),
+        ([(3, 3), (2, 3)], "expected sequence of length 3 at dim 1 .got 2."),
+    ],
+)
+def test_lists_of_arrays_of_several_shapes(shapes, words):
+    with pytest.raises(ValueError, match=words):
+        jaxgrad.tensor([np.zeros(shape) for shape in shapes])
+
+
+def test_arrays_whose_elements_are_not_aligned():
+    array = np.lib.stride_tricks.as_strided(np.zeros(4), (2,), (3,))
+    with pytest.raises(ValueError, match="strides not a multiple of the element byte size"):
+        jaxgrad.from_numpy(array)
+
+
+class Memory:
+    """An object of another library, with the DLPack protocol alone."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_memory_of_other_libraries():
+    memory = Memory(jaxgrad.arange(3.0))
+    for make in (jaxgrad.tensor, jaxgrad.as_tensor, jaxgrad.asarray):
+        assert make(memory).tolist() == [0, 1, 2]
+    assert jaxgrad.tensor(memory, dtype=jaxgrad.int64).dtype is jaxgrad.int64
+
+
+def test_memory_that_is_not_exported():
+    sparse = jaxgrad.ones(2, 2).to_sparse()
+    for tensor, words in ((jaxgrad.tensor([1j]).conj(), "conjugate bit"), (sparse, "strided")):
+        with pytest.raises(BufferError, match=words):
+            tensor.__dlpack__()
+    with pytest.raises(AssertionError, match="stream should be None on cpu"):
+        jaxgrad.ones(1).__dlpack__(stream=0)
+
+
+def test_integers_compare_with_floats_in_the_default_dtype():
+    """In double precision, also for integers of fewer bits."""
+    jaxgrad.set_default_dtype(jaxgrad.float64)
+    try:
+        x = jaxgrad.tensor([2**24 + 1, 0], dtype=jaxgrad.int32)
+        assert (x > 2.0**24).tolist() == [True, False]
+        assert (jaxgrad.tensor([0], dtype=jaxgrad.uint8) < 0.5).tolist() == [True]
+        assert (jaxgrad.tensor(True) == 0.5).item() is False
+    finally:
+        jaxgrad.set_default_dtype(jaxgrad.float32)

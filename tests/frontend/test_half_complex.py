@@ -360,3 +360,12 @@ def test_data_changes_the_dtype():
     assert type(x) is torch.nn.Parameter and repr(x).endswith("tensor([1.], requires_grad=True)")
     layer = torch.nn.Linear(2, 2).to(torch.complex32)
     assert layer.weight.dtype is layer.state_dict()["bias"].dtype is torch.complex32
+
+
+def test_buffers_of_pairs():
+
+    pairs = np.array([1, 2, -3, 0.5], np.float16).tobytes()
+    x = torch.frombuffer(bytearray(pairs), dtype=torch.complex32)
+    assert x.dtype is torch.complex32 and x.tolist() == [1 + 2j, -3 + 0.5j]
+    last = torch.frombuffer(bytearray(pairs), dtype=torch.complex32, count=1, offset=4)
+    assert last.tolist() == [-3 + 0.5j]

@@ -124,3 +124,42 @@ def test_per_sample_gradients_of_a_module():
             np.testing.assert_allclose(
                 gradients[name][row].numpy(), parameter.grad.numpy(), rtol=1e-5
             )
+
+
+class Counts(nn.Module):
+    """A module that assigns a new tensor to its buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.scale = torch.ones(1)
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * self.scale + self.count
+
+
+def test_assigned_members_are_in_the_dict_afterwards():
+    module, count = Counts(), torch.tensor([2.0])
+    state = {"count": count}
+    assert func.functional_call(module, state, torch.zeros(1)).tolist() == [3]
+    assert module.count.tolist() == [0] and count.tolist() == [2]
+    assert state["count"].tolist() == [3]
+
+
+def test_attributes_are_replaced_too():
+    """PyTorch replaces what is no parameter and no buffer as well."""
+    module = Counts()
+    assert func.functional_call(module, {"scale": torch.zeros(1)}, torch.ones(1)).tolist() == [1]
+    assert module.scale.tolist() == [1]
+    assert "extra" not in vars(module)
+    func.functional_call(module, {"extra": torch.zeros(1)}, torch.ones(1))
+    assert "extra" not in vars(module)
+    layer = nn.Linear(1, 1)
+    weight = torch.ones(1, 1)
+    state = {"weight": weight, "bias": None}
+    assert func.functional_call(layer, state, torch.tensor([4.0])).tolist() == [4]
+    assert layer.bias is not None
+    module.scale = 2.0
+    with pytest.raises(TypeError, match=r"attribute `scale`: 2\.0 is not an instance of torch.Ten"):
+        func.functional_call(module, {"scale": torch.zeros(1)}, torch.ones(1))

@@ -85,6 +85,9 @@ def test_random_programs(number):
     assert [(tuple(s), d) for s, d in values] == [(tuple(s), d) for s, d in wanted]
     (result,) = fx.Interpreter(program.graph_module).run(*args)
     jaxgrad.testing.assert_close(result, program.module()(*args), equal_nan=True)
+    decomposed = fx.Interpreter(program.run_decompositions().graph_module).run(*args)
+    wanted = expected.run_decompositions().module()(*map(pytorch.tensor, arrays)).numpy()
+    np.testing.assert_allclose(decomposed[0].numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
 def tensors(program):

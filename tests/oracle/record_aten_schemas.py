@@ -18,10 +18,17 @@ FOREIGN = re.compile(
     r"^(_|mkldnn|cudnn|miopen|fbgemm|quantized|sparse|to_mkldnn|xnn|mps|nested)"
     r"|backward|__|SymBool|^\w+\.(\w*_)?out\b|Dimname|Storage|Stream|QScheme|\*, Tensor\(a!\)"
 )
+# of those with an underscore what `run_decompositions` writes
+CORE = re.compile(
+    r"_(softmax|log_softmax|safe_softmax|to_copy|adaptive_avg_pool[23]d|unsafe_view"
+    r"|native_batch_norm_legit(_functional|_no_training)?)(\.no_stats)?\("
+)
 
 
 def is_kept(text):
     name = re.match(r"\w+", text)[0]
+    if CORE.match(text):
+        return True
     # what Python calls by another overload, as PyTorch's generator of its bindings has it
     is_hidden = re.match(
         r"(add|sub|mul|div|floor_divide|true_divide|divide|multiply|subtract)_?\.Scalar", text

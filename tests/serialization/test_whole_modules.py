@@ -370,3 +370,44 @@ def test_kinds_of_archives(tmp_path):
     for form, is_archive in (({}, True), (OLD, False)):
         file = written([1], **form)
         assert serialization._is_zipfile(file) is is_archive and file.tell() == 0
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without data that holds another one."""
+
+    __slots__ = ("element",)
+
+    @staticmethod
+    def __new__(cls, element):
+        tensor = torch.Tensor._make_subclass(cls, element.to("meta"), element.requires_grad)
+        tensor.element = element
+        return tensor
+
+
+@FORMATS
+def test_wrappers_without_data(form):
+    tensor = Wrapper(torch.arange(2.0))
+    tensor.note = "a"
+    again = reread(tensor, **form)
+    assert type(again) is Wrapper and again.is_meta and again.shape == (2,)
+    assert again.element.tolist() == [0, 1] and again.note == "a"
+
+
+class Early:
+    """Pickled as tensors of 2016 were: an empty one, and its memory as its state."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __reduce__(self):
+        tensor = self.tensor
+        place = tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+        return torch.Tensor, (), (tensor.storage(), *place)
+
+
+@pytest.mark.parametrize("only", [True, False])
+@FORMATS
+def test_states_of_early_tensors(form, only):
+    tensor = torch.arange(30.0).as_strided((2, 3), (9, 3), 2)
+    again = torch.load(written(Early(tensor), **form), weights_only=only)
+    assert again.tolist() == [[2, 5, 8], [11, 14, 17]] and again.stride() == (9, 3)

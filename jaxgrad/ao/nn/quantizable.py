@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 
 from ... import nn, ops
@@ -21,6 +22,7 @@ from . import qat
 from .quantized.functional_modules import FloatFunctional
 
 __all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]
+modules = sys.modules[__name__]  # torch.ao.nn.quantizable.modules
 
 
 def _like(tensor, x):

@@ -8,10 +8,13 @@
 0.501960813999176
 """
 
+import sys
+
 from ....names.not_provided import names_of
 from .embedding import Embedding, EmbeddingBag
 from .layers import Conv1d, Conv2d, Conv3d, Linear
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
+modules = sys.modules[__name__]  # torch.ao.nn.qat.modules
 __getattr__, __dir__ = names_of(__name__)

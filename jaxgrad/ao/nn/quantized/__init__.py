@@ -4,8 +4,10 @@ They multiply integers exactly, and compute the numbers of PyTorch's engine FBGE
 """
 
 import importlib
+import sys
 
 from ....names.not_provided import names_of
+from ....nn.pooling import MaxPool2d
 from . import functional as functional
 from .activation import ELU, Dropout, Hardswish, LeakyReLU, ReLU6, Sigmoid, Softmax
 from .convolution import (
@@ -44,6 +46,7 @@ __all__ = [
     "LSTM",
     "LeakyReLU",
     "Linear",
+    "MaxPool2d",
     "MultiheadAttention",
     "QFunctional",
     "Quantize",
@@ -52,6 +55,7 @@ __all__ = [
     "Softmax",
 ]
 
+modules = sys.modules[__name__]  # torch.ao.nn.quantized.modules
 _not_provided, __dir__ = names_of(__name__)
 
 

@@ -1,0 +1,134 @@
+import pytest
+
+import jaxgrad as torch
+from jaxgrad import fx, nn
+from jaxgrad.export import Dim, default_decompositions, export
+from jaxgrad.nn import functional as F
+
+aten = torch.ops.aten
+
+
+class Calling(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def targets(program):
+    calls = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    names = [str(target).removeprefix("aten.").removesuffix(".default") for target in calls]
+    return " ".join(name for name in names if "getitem" not in name)
+
+
+def results(program, *args):
+    supply, values = iter(args), []
+    for spec in program.graph_signature.input_specs:
+        known = {**program.state_dict, **program.constants}
+        values.append(known[spec.target] if spec.target else next(supply))
+    return fx.Interpreter(program.graph_module).run(*values)
+
+
+def check_values(program, model, *args):
+    expected = model(*args)
+    expected = expected if isinstance(expected, tuple | list) else (expected,)
+    torch.testing.assert_close([*results(program, *args)], [*expected])
+
+
+ROW, ROWS, IMAGES = (2, 4, 6), (3, 4), (2, 4, 8, 8)
+
+# the operators of PyTorch 2.13 after run_decompositions(), without getitem
+OF_PYTORCH = [
+    (nn.Linear(6, 5), [ROW], "view permute addmm view"),
+    (nn.Linear(4, 2, bias=False), [ROWS], "permute mm"),
+    (nn.LayerNorm(6), [ROW], "native_layer_norm"),
+    (nn.GroupNorm(2, 4), [IMAGES], "native_group_norm"),
+    (nn.BatchNorm2d(4).eval(), [IMAGES], "_native_batch_norm_legit_no_training"),
+    (nn.InstanceNorm2d(4), [IMAGES], "view _native_batch_norm_legit.no_stats view"),
+    (nn.Dropout().eval(), [ROW], "clone"),
+    (nn.Conv1d(4, 3, 2), [ROW], "convolution"),
+    (nn.Conv2d(4, 3, 3, padding="same"), [IMAGES], "convolution"),
+    (nn.ConvTranspose2d(4, 3, 2), [IMAGES], "convolution"),
+    (nn.MaxPool2d(2), [IMAGES], "max_pool2d_with_indices"),
+    (nn.MaxPool1d(2), [ROW], "unsqueeze max_pool2d_with_indices squeeze.dims"),
+    (nn.AvgPool1d(2), [ROW], "unsqueeze avg_pool2d squeeze.dims"),
+    (nn.AdaptiveAvgPool2d(1), [IMAGES], "mean.dim"),
+    (nn.Flatten(), [IMAGES], "view"),
+    (nn.PReLU(4), [ROW], "view gt.Scalar mul.Tensor where.self"),
+    (lambda x: x.softmax(-1), [ROW], "_softmax"),
+    (F.silu, [ROW], "sigmoid mul.Tensor"),
+    (F.softplus, [ROW], "exp log1p gt.Scalar where.self"),
+    (lambda x: F.glu(x, -1), [ROW], "slice.Tensor slice.Tensor sigmoid mul.Tensor"),
+    (lambda x: x.chunk(3, -1), [ROW], "split_with_sizes"),
+    (lambda x: x.repeat_interleave(2, 1), [ROW], "unsqueeze expand clone view"),
+    (lambda x: x.transpose(0, 1).contiguous(), [ROW], "permute clone"),
+    (lambda x: x.masked_fill(x > 0, 1.5), [ROW], "gt.Scalar scalar_tensor where.self"),
+    (lambda x, y: x @ y, [ROW, (6, 3)], "view mm view"),
+    (lambda x, y: x @ y, [ROWS, (4,)], "mul.Tensor sum.dim_IntList"),
+    (F.mse_loss, [ROW, ROW], "sub.Tensor pow.Tensor_Scalar mean"),
+    (lambda x: x.std(1), [ROW], "var.correction sqrt"),
+    (lambda x: x.clone().add_(1).relu_(), [ROW], "clone add.Tensor relu"),
+]
+
+
+@pytest.mark.parametrize("function, shapes, expected", OF_PYTORCH, ids=range(len(OF_PYTORCH)))
+def test_operators_of_pytorch(function, shapes, expected):
+    torch.manual_seed(0)
+    args = [torch.randn(shape) for shape in shapes]
+    model = function if isinstance(function, nn.Module) else Calling(function)
+    program = export(model, tuple(args)).run_decompositions()
+    assert targets(program) == expected
+    check_values(program, model, *args)
+
+
+LAYERS = [
+    (nn.LSTM(3, 2, 2, bidirectional=True), (4, 2, 3), "lstm.input"),
+    (nn.GRU(3, 2, batch_first=True), (2, 4, 3), "gru.input"),
+    (nn.RNN(3, 2, bias=False), (4, 2, 3), "rnn_tanh.input"),
+    (nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval(), (2, 3, 4), "linear"),
+    (Calling(lambda x: torch.einsum("bij,kj->kb", x, x[0])), (2, 3, 4), "einsum"),
+    (Calling(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), (2, 3, 4), "sdpa"),
+]
+
+
+@pytest.mark.parametrize("model, shape, whole", LAYERS, ids=[row[2] for row in LAYERS])
+def test_composed_operators_are_gone(model, shape, whole):
+    x = torch.randn(shape)
+    program = export(model, (x,)).run_decompositions()
+    assert whole not in targets(program).split() and len(targets(program).split()) > 4
+    check_values(program, Calling(lambda x: [*torch.utils._pytree.tree_leaves(model(x))]), x)
+
+
+def test_sizes_that_vary():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 4), nn.Flatten(), nn.Linear(12, 2))
+    rows = {0: Dim("rows", max=8)}
+    program = export(model, (torch.randn(2, 3, 6),), dynamic_shapes=(rows,)).run_decompositions()
+    assert program.graph.output_node().args[0][0].meta["val"].shape[1] == 2
+    check_values(program, model, torch.randn(5, 3, 6))
+
+
+def test_a_layer_in_training_mode_draws():
+    model = nn.Dropout(0.5)
+    program = export(model, (torch.ones(2, 3),)).run_decompositions()
+    assert targets(program) == "native_dropout"  # torch 2.13
+
+
+def test_a_table_chooses_the_operators():
+    model, x = nn.Sequential(nn.Linear(3, 2), nn.SiLU()), torch.randn(4, 3)
+    program = export(model, (x,))
+    assert targets(program.run_decompositions({})) == "linear silu"
+    table = default_decompositions()
+    del table[aten.linear.default]
+    assert targets(program.run_decompositions(table)) == "linear sigmoid mul.Tensor"
+
+    def product(input, weight, bias):
+        return input @ weight.t() + bias
+
+    program = program.run_decompositions({aten.linear: product})
+    assert targets(program) == "t matmul add.Tensor silu"
+    check_values(program, model, x)
+    (call, *_) = [node for node in program.graph.nodes if node.target is aten.t.default]
+    assert call.meta["nn_module_stack"]["L__self__0"] == ("0", "torch.nn.Linear")
