@@ -126,8 +126,8 @@ class Recorder:
             return NOT_OVERRIDDEN
         result = public(*args, **kwargs)
         with self._guarded():
-            is_made = public.__name__ == "as_tensor" and has_symbolic(args)
-            if public.__name__ == "tensor" or is_made:
+            is_of_sizes = public.__name__ == "as_tensor" and has_symbolic(args)
+            if public.__name__ == "tensor" or is_of_sizes:
                 self._constant(public, args, kwargs, result)
             elif parts is not None and (_has_tensor(result) or _writes(public, kwargs)):
                 self._record(*parts, result, (args, kwargs))
