@@ -81,7 +81,9 @@ def infer_size(size, count):
         )
     inferred = tuple(count // (known or 1) if extent == -1 else extent for extent in size)
     if math.prod(inferred) != count:
-        raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}")
+        rest = count % (known or 1)
+        unless = "" if isinstance(rest, int) else f", unless {rest} is 0"  # a size that varies
+        raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {count}{unless}")
     return inferred
 
 

@@ -120,9 +120,13 @@ def _further(shapes: Shapes, error) -> Shapes | None:
     low = [s for s in named if s in shapes.raised and shapes.sizes[s] >= 2]
     if is_open and low:
         return _raised(shapes, low)
-    narrower = _narrowed(shapes, inconclusive(error))
-    if narrower is not None:
-        return narrower
+    for comparison in (inconclusive(error), *_bounds(message)):
+        narrower = _narrowed(shapes, comparison)
+        if narrower is not None:
+            return narrower
+    for symbol, factor in re.findall(r"\bmod\((\w+), (\d+)\)", message):
+        if symbol in shapes.optional and shapes.sizes[symbol] % int(factor) == 0:
+            return _multiples(shapes, symbol, int(factor))
     optional = [s for s in named if s in shapes.optional]
     pairs = [pair for pair in itertools.combinations(named, 2) if _may_be_one(shapes, pair)]
     if pairs:
@@ -130,6 +134,12 @@ def _further(shapes: Shapes, error) -> Shapes | None:
     if not named and _is_shape_error(error):
         optional = [s for s in shapes.ranges if s in shapes.optional][-1:]
     return _fixed(shapes, optional[-1:]) if optional else None
+
+
+def _bounds(message) -> list[tuple]:
+    """Comparisons that tell what the extrema in a message are."""
+    extrema = re.findall(r"\b(min|max)\((\w+), (\d+)\)", message)
+    return [(symbol, {"min": "<=", "max": ">="}[name], number) for name, symbol, number in extrema]
 
 
 def _named(shapes, message) -> list[str]:
@@ -188,6 +198,17 @@ def _joined(shapes, pair) -> Shapes:
 def _fixed(shapes, symbols) -> Shapes:
     """Shapes in which symbols are the numbers of the example."""
     return _replaced(shapes, {s: lambda e: e.of(shapes.sizes[e.symbol]) for s in symbols}, {})
+
+
+def _multiples(shapes, symbol, factor) -> Shapes:
+    """Shapes in which a symbol stands for a multiple of what it stood for."""
+    low, high = shapes.ranges[symbol]
+    bounds = Range(-(-low // factor), high if high == UNBOUNDED else high // factor)
+    several = {symbol: lambda extent: extent._replace(scale=extent.scale * factor)}
+    extents = _replaced(shapes, several, {}).extents
+    sizes = {**shapes.sizes, symbol: shapes.sizes[symbol] // factor}
+    ranges = {**shapes.ranges, symbol: bounds}
+    return Shapes(extents, ranges, sizes, shapes.optional, shapes.raised)
 
 
 def _replaced(shapes, by_symbol, bounds) -> Shapes:

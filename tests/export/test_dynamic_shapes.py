@@ -88,6 +88,30 @@ def test_automatic_dimensions():
     assert module(torch.ones(5, 6), torch.ones(6, 7)).shape == (5, 7)
 
 
+def test_automatic_dimensions_that_a_table_bounds():
+    table = torch.arange(6.0)
+    program = program_of(lambda x: x + table[: x.shape[0]], torch.ones(4), shapes={0: Dim.AUTO})
+    assert str(program.range_constraints) == "{'s0': VR[2, 6]}"  # torch 2.13 has this range
+    assert program.module()(torch.ones(3)).tolist() == [1, 2, 3]
+    with pytest.raises(AssertionError, match="<= 6, and it is 7"):
+        program.module()(torch.ones(7))
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda x: F.pad(x, (0, (2 - x.shape[0] % 2) % 2)).view(x.shape[0] // 2, 2).sum(1),
+        lambda x: x.view(-1, 2).sum(1),
+        lambda x: x[::2] + x[1::2] if x.shape[0] % 2 == 0 else x,
+    ],
+)
+def test_automatic_dimensions_that_are_multiples(forward):
+    module = program_of(forward, torch.ones(4), shapes={0: Dim.AUTO}).module()
+    assert module(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])).tolist() == [3, 7, 11]
+    with pytest.raises(AssertionError, match=r"size\(\)\[0\] == 2\*s0, and it is 5"):
+        module(torch.ones(5))
+
+
 def test_sizes_as_numbers_and_results():
     module = program_of(
         lambda x: (x / x.shape[0], x.shape[0] * 2, torch.arange(x.shape[0]), x[1:-1], x[-1]),
