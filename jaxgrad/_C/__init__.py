@@ -137,7 +137,10 @@ class _Functions:
         if not name.startswith(self._prefix) or public.startswith("__"):
             raise AttributeError(name)
         module = importlib.import_module(self._module)
-        return getattr(module if hasattr(module, public) else ops, public)
+        if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
+            return getattr(module if hasattr(module, public) else ops, public)
+        function = getattr(module, public.removesuffix("_"))
+        return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
 
 
 _nn = _Functions("jaxgrad.nn.functional")

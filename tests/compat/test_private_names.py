@@ -280,3 +280,9 @@ def test_weak_references_to_tensors():
     assert not reference.expired()
     del x
     assert reference.expired()
+
+
+def test_functions_in_place_by_the_names_of_the_library():
+    x = torch.tensor([-1.0, 0.0, 1.0])
+    expected = torch.nn.functional.gelu(x)
+    assert torch._C._nn.gelu_(x) is x and x.equal(expected)
