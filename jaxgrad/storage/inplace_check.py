@@ -139,8 +139,8 @@ def check_fit(name, output: Aval, target: Tensor, result: str = "result"):
         # the words of PyTorch's four checks
         raise RuntimeError(
             f"{name}: result type {kind} can't be cast to the desired output type {other}: "
-            f"Expected {result} to be safely castable from {kind} dtype, but got {result} with dtype "
-            f"{other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
+            f"Expected {result} to be safely castable from {kind} dtype, but got {result} with "
+            f"dtype {other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
             f"scalar type {kind} but got scalar type {other} for argument 'out'"
         )
 
