@@ -36,7 +36,7 @@ _not_provided, __dir__ = names_of(__name__)
 
 
 def __getattr__(name):
-    if name == "_functorch":
+    if name in ("_functions", "_functorch"):
         return importlib.import_module(f"{__name__}.{name}")
     return _not_provided(name)
 
