@@ -2,6 +2,9 @@
 TPUs. `make test` takes some of each.
 """
 
+import math
+import re
+
 import pytest
 from helpers import lowering
 from helpers.distribution_cases import CASES, make
@@ -168,6 +171,34 @@ def test_optimizers(name):
     model = nn.Linear(4, 3, bias=name != "Muon")
     optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01)
     lower(training_step(model, optimizer, lambda y: (y * y).sum()), torch.ones(2, 4))
+
+
+def arguments_of(text):
+    """The shapes of a program's arguments, and whether a result takes the memory of each."""
+    (line,) = re.findall(r"func.func public @main\((.*)\) -> ", text)
+    for argument in re.split(r", (?=%arg)", line):
+        (sizes,) = re.findall(r": tensor<((?:\d+x)*)\w+>", argument)
+        yield tuple(map(int, sizes.split("x")[:-1])), "tf.aliasing_output" in argument
+
+
+@pytest.mark.parametrize("name", some(OPTIMIZERS, 5))
+def test_steps_write_into_the_memory_of_what_they_update(name):
+    """All parameters and all state with dimensions, on each platform and in a compiled program."""
+    model = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Tanh(), nn.Linear(8, 4, bias=False))
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01, **options)
+    step = torch.jit(training_step(model, optimizer, lambda y: (y * y).sum()))
+    x = torch.ones(3, 4)
+    step(x)  # which makes the state
+    state = [*model.parameters(), *(v for kept in optimizer.state.values() for v in kept.values())]
+    updated = sorted(tuple(t.shape) for t in state if isinstance(t, torch.Tensor) and t.ndim)
+    for platform in ("cpu", *lowering.PLATFORMS):
+        text = step.trace(x).lower(lowering_platforms=(platform,)).as_text()
+        pairs = [pair for pair in arguments_of(text) if pair[0]]
+        assert sorted(shape for shape, is_donated in pairs if is_donated) == updated
+        assert [shape for shape, is_donated in pairs if not is_donated] == [(3, 4)]
+    memory = step.lower(x).compile().memory_analysis()
+    assert memory.alias_size_in_bytes >= 4 * sum(map(math.prod, updated))
 
 
 def test_closure_of_lbfgs():
