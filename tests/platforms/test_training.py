@@ -82,6 +82,25 @@ LOSSES = {
     ),
 }
 
+INDICES, ROW_ENDS = torch.tensor([[0, 1, 2], [1, 0, 3]]), torch.tensor([0, 1, 2, 3])
+WEIGHTS, MASK = torch.ones(4, 2), torch.ones(3, 4, dtype=torch.bool).tril()
+# functions of a (3, 4) tensor x, by tensors of other layouts and kinds
+LAYOUTS = {
+    "coo": lambda x: torch.sparse_coo_tensor(INDICES, x[0, :3], (3, 4)) @ WEIGHTS,
+    "csr": lambda x: torch.sparse_csr_tensor(ROW_ENDS, INDICES[1], x[0, :3], (3, 4)) @ WEIGHTS,
+    "masked": lambda x: torch.masked.softmax(x, -1, mask=MASK),
+    "jagged": lambda x: (
+        torch.nested.nested_tensor_from_jagged(x, ROW_ENDS[[0, 1, 3]]).sin().values()
+    ),
+    "rounded": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -8, 7),
+    "rounded channels": lambda x: torch.fake_quantize_per_channel_affine(
+        x, torch.ones(3), torch.zeros(3, dtype=torch.int32), 0, -8, 7
+    ),
+    "quantized": lambda x: (
+        torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.qint8).dequantize() * x
+    ),
+}
+
 # ten models, with the shape of a batch; a step of each is lowered whole
 MODELS = {
     "mlp": (lambda: nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)), (3, 8)),
@@ -238,6 +257,17 @@ def test_layers(name):
 @pytest.mark.parametrize("name", some(LOSSES, 8))
 def test_losses(name):
     lower(torch.func.grad(LOSSES[name]), torch.randn(3, 4))
+
+
+@pytest.mark.parametrize("name", some(LAYOUTS, 3))
+def test_layouts(name):
+    """The gradient, and its derivative in forward mode."""
+
+    def step(x):
+        gradient = torch.func.grad(lambda x: LAYOUTS[name](x).sin().sum())
+        return torch.func.jvp(gradient, (x,), (x + 1,))
+
+    lower(step, torch.randn(3, 4))
 
 
 @pytest.mark.parametrize("name", some(CASES, 15))
