@@ -10,6 +10,7 @@ import gc
 import importlib
 
 from .core.device import (
+    accelerator,
     as_device,
     current_index,
     default_device,
@@ -22,8 +23,6 @@ from .core.device import (
 from .frontend.stream import Stream
 from .names.missing import missing_in
 
-TYPES = ("cuda", "tpu")
-
 
 def current_accelerator(check_available: bool = False) -> device | None:
     """Return the kind of accelerator that JAX has found, without an index; None for none.
@@ -32,8 +31,7 @@ def current_accelerator(check_available: bool = False) -> device | None:
     >>> jaxgrad.ones(2, device=where).sum().item()
     2.0
     """
-    types = [name for name in TYPES if devices_of(name)]
-    return device(types[0]) if types else None
+    return accelerator()
 
 
 def is_available() -> bool:
@@ -225,6 +223,16 @@ def reset_peak_memory_stats(device_index=None, /):
 
 
 reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def empty_host_cache():
+    """Do nothing: JAX keeps no memory of the host for transfers. Raises RuntimeError if there is no
+    accelerator.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     jaxgrad.accelerator.empty_host_cache()
+    """
+    _required()
 
 
 def empty_cache():

@@ -232,6 +232,9 @@ def difference(actual, expected, tolerances, equal_nan, checks, place="") -> str
         return None if is_same else f"None mismatch: {actual!r} is not {expected!r}" + _at(place)
     numbers = isinstance(actual, int | float | complex), isinstance(expected, int | float | complex)
     if all(numbers):
+        kinds = type(actual), type(expected)
+        if checks.get("dtype") and kinds[0] is not kinds[1]:
+            return f"The (d)types do not match: {kinds[0]} != {kinds[1]}." + _at(place)
         checks = {}
     text = _tensor_difference(
         *_tensors(actual, expected, place), tolerances, equal_nan, checks, all(numbers)
@@ -244,9 +247,9 @@ def _pairs(actual, expected) -> list[tuple] | str | None:
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             return (
-                "The keys of the mappings do not match: missing keys in the actual mapping: "
-                f"{sorted(expected.keys() - actual.keys(), key=repr)}, additional keys: "
-                f"{sorted(actual.keys() - expected.keys(), key=repr)}"
+                "The keys of the mappings do not match:\nMissing keys in the actual mapping: "
+                f"{sorted(expected.keys() - actual.keys(), key=repr)}\nAdditional keys in the "
+                f"actual mapping: {sorted(actual.keys() - expected.keys(), key=repr)}"
             )
         return [(key, actual[key], expected[key]) for key in expected]
     if _is_sequence(actual) and _is_sequence(expected):

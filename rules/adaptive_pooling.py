@@ -190,7 +190,8 @@ def _check_gradient(name, grad_output, self, dimensions):
 
 def _adaptive_max(name, dimensions, self, output_size):
     promotion.refuse(name, self, BOOLEAN, INTEGRAL, COMPLEX)
-    pooling.check_planes(name, self, dimensions)
+    # as in PyTorch, the first dimension alone may be empty, also if it is that of the channels
+    pooling.check_planes(name, self, dimensions, with_channels=self.ndim == dimensions + 2)
     sizes = _sizes(name, output_size, dimensions)
     first = self.ndim - dimensions
     return pooling.greatest_of_boxes(self, list(enumerate(sizes, first)), _max_of_bins)

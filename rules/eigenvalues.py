@@ -7,6 +7,7 @@ JAX's transformations raises for it.
 """
 
 import jax.numpy as jnp
+import numpy as np
 from jaxgrad.rules import matrices
 
 from jaxgrad.core import device_axes, dtypes, lacking, promotion, tpu_kernels
@@ -461,6 +462,12 @@ def linalg_eigvals(self):
     return lacking.without_kernel(jnp.linalg.eigvals, self, **_NO_EIG)
 
 
+def _refuse_infinite(self):
+    if not np.isfinite(self).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+linalg_eig.precondition = linalg_eigvals.precondition = _refuse_infinite
 linalg_eig.tells_missing = True
 linalg_eig.undefined = linalg_eigvals.undefined = (
     "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication "

@@ -280,13 +280,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 
 
 def _check_pivots(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
-    rows = LU_data.shape[-2]
-    pivots = numpy.asarray(LU_pivots)
-    if unpack_pivots and ((pivots < 1) | (pivots > rows)).any():
-        raise RuntimeError(
-            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
-            "properly pass the result of lu_factor?"
-        )
+    if unpack_pivots:
+        matrices.check_pivots("lu_unpack", LU_data, numpy.asarray(LU_pivots), "lu_factor")
 
 
 lu_unpack.precondition = _check_pivots

@@ -11,6 +11,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy
 from jaxgrad.rules import matrices
 
 from jaxgrad.core import device_axes, linalg_error
@@ -235,6 +236,13 @@ def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
         return jnp.broadcast_to(B, batch + B.shape[-2:])
     hermitian = hermitian and jnp.iscomplexobj(LD)
     return _batched(functools.partial(_solved, hermitian=hermitian), LD, pivots, B)
+
+
+def _check_pivots(LD, pivots, *options, **named):
+    matrices.check_pivots("ldl_solve", LD, numpy.abs(numpy.asarray(pivots)), "ldl_factor")
+
+
+linalg_ldl_solve.precondition = _check_pivots
 
 
 def _solved(packed, pivots, right, hermitian):

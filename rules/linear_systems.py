@@ -150,8 +150,18 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     return solution_by_factors(LU, pivots, B, left, adjoint)
 
 
+def _check_pivots(LU, pivots, *options, **named):
+    matrices.check_pivots("lu_solve", LU, numpy.asarray(pivots), "lu_factor")
+
+
+linalg_lu_solve.precondition = _check_pivots
+
+
 def lu_solve(self, LU_data, LU_pivots):
     return linalg_lu_solve(LU_data, LU_pivots, self)
+
+
+lu_solve.precondition = lambda self, LU_data, LU_pivots: _check_pivots(LU_data, LU_pivots)
 
 
 def linalg_lu_solve_backward(grad, packed, pivots, result, left=True, adjoint=False):

@@ -194,3 +194,15 @@ def triangular_solution(matrix, right, upper, *, left=True, adjoint=False, unit=
 def product_with_inverse_adjoint(upper, right):
     """`B U^-H` for an upper triangle U."""
     return triangular_solution(upper, right, True, left=False, adjoint=True)
+
+
+def check_pivots(name, packed, pivots, source):
+    """Raise RuntimeError for pivots that are no rows of a packed matrix, counted from 1. source:
+    the function that makes both.
+    """
+    rows = packed.shape[-2]
+    if ((pivots < 1) | (pivots > rows)).any():
+        raise RuntimeError(
+            f"pivots passed to {name} must be between 1 and LU.size(-2) inclusive, which is "
+            f"{rows}. Did you properly pass the result of {source}?"
+        )

@@ -18,7 +18,7 @@ close = torch.testing.assert_close
         (torch.tensor([1, 2]), torch.tensor([1, 2]), {}),
         (torch.ones(2, dtype=torch.bfloat16), torch.full((2,), 1.01, dtype=torch.bfloat16), {}),
         (torch.ones(2), torch.ones(2, dtype=torch.float64), {"check_dtype": False}),
-        (1.0, 1, {}),
+        (1.0, 1, {"check_dtype": False}),
         (1 + 1e-8, 1.0, {}),
         (1j, 1j + 1e-9, {}),
         (None, None, {}),
@@ -44,6 +44,7 @@ def test_assert_close_passes(actual, expected, options):
         (torch.tensor([1, 2]), torch.tensor([1, 3]), "Tensor-likes are not equal!"),
         (1.0, 2.0, "Scalars are not close!\n\nExpected 2.0 but got 1.0.\nAbsolute difference: 1.0"),
         (1, 2, "Scalars are not equal!"),
+        (1, 1.0, r"\(d\)types do not match: <class 'int'> != <class 'float'>."),
         ([1, 2], [1], "The length of the sequences mismatch: 2 != 1"),
         ({"a": 1}, {"b": 1}, "The keys of the mappings do not match"),
         ({"a": [1.0, 2.0]}, {"a": [1.0, 3.0]}, r"occurred for item \['a'\]\[1\]"),
@@ -127,3 +128,7 @@ def test_assert_allclose(torch):
 def test_make_tensor_gives_no_view(dtype):
     tensor = jaxgrad.testing.make_tensor((2, 3), dtype=getattr(jaxgrad, dtype), device="cpu")
     assert not tensor._is_view() and tensor.stride() == (3, 1)
+
+
+def test_numbers_of_two_types_are_close_if_types_are_not_checked():
+    close([1], [1.0], check_dtype=False)

@@ -36,7 +36,7 @@ _not_provided, __dir__ = names_of(__name__)
 
 
 def __getattr__(name):
-    if name == "_functorch":
+    if name in ("_functions", "_functorch"):
         return importlib.import_module(f"{__name__}.{name}")
     return _not_provided(name)
 
@@ -137,7 +137,10 @@ class _Functions:
         if not name.startswith(self._prefix) or public.startswith("__"):
             raise AttributeError(name)
         module = importlib.import_module(self._module)
-        return getattr(module if hasattr(module, public) else ops, public)
+        if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
+            return getattr(module if hasattr(module, public) else ops, public)
+        function = getattr(module, public.removesuffix("_"))
+        return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
 
 
 _nn = _Functions("jaxgrad.nn.functional")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 
+from ..core.device import as_device, devices_of
 from ..frontend import settings
 from ..names.missing import missing_in
 from ..nn import attention
@@ -229,5 +230,62 @@ def enable_cudnn_sdp(enabled: bool):
     """
     attention.enable(SDPBackend.CUDNN_ATTENTION, enabled)
 
+
+class SDPAParams:
+    """The arguments of `scaled_dot_product_attention` about which `can_use_flash_attention` asks.
+
+    >>> x = jaxgrad.ones(1, 1, 2, 2)
+    >>> asked = jaxgrad.backends.cuda.SDPAParams(x, x, x, None, 0.0, False, False)
+    >>> jaxgrad.backends.cuda.can_use_flash_attention(asked)
+    False
+    """
+
+    def __init__(self, query, key, value, attn_mask, dropout, is_causal, enable_gqa):
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Return False: none of CUDA's kernels for attention is here. XLA computes it in blocks.
+
+    >>> x = jaxgrad.ones(1, 1, 2, 2)
+    >>> asked = jaxgrad.backends.cuda.SDPAParams(x, x, x, None, 0.0, False, False)
+    >>> jaxgrad.backends.cuda.can_use_cudnn_attention(asked)
+    False
+    """
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
+
+
+def is_ck_sdpa_available() -> bool:
+    """Return False: AMD's kernel for attention is not here.
+
+    >>> jaxgrad.backends.cuda.is_ck_sdpa_available()
+    False
+    """
+    return False
+
+
+class _PlanCache:
+    """The plans of Fourier transforms on CUDA: XLA keeps its own, in programs."""
+
+    size, max_size = 0, 0
+
+    def clear(self):
+        """Do nothing: there are no plans."""
+
+    def __getitem__(self, device) -> _PlanCache:
+        index, count = as_device(device).index, len(devices_of("cuda"))
+        if index is None or index >= count:
+            raise RuntimeError(
+                f"cufft_plan_cache: expected 0 <= device index < {count}, but got device with "
+                f"index {index}"
+            )
+        return self
+
+
+cufft_plan_cache = _PlanCache()
 
 __getattr__ = missing_in(__name__)

@@ -14,4 +14,13 @@ def is_available() -> bool:
     return False
 
 
+def version() -> None:
+    """Return None: there is no library.
+
+    >>> jaxgrad.backends.cusparselt.version()
+    """
+
+
+get_max_alg_id = version
+
 __getattr__ = missing_in(__name__)

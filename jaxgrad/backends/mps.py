@@ -23,6 +23,11 @@ def is_built() -> bool:
     return False
 
 
+def is_macos13_or_newer(minor: int = 0) -> bool:
+    """Raise RuntimeError, as `is_macos_or_newer` does."""
+    return is_macos_or_newer(13, minor)
+
+
 def is_macos_or_newer(major: int, minor: int) -> bool:
     """Raise RuntimeError: there is no Apple GPU whose system could have a version."""
     raise RuntimeError(

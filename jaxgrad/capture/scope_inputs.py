@@ -123,6 +123,12 @@ class ScopeInputs:
         """
         return [] if self.parent is None else self.parent.examples
 
+    def steps_of_draw(self, tensor, strides: tuple) -> tuple | None:
+        """The strides of what the numbers for a tensor are drawn for, those of all examples of the
+        `vmap`s around that draw different ones in front; None if it is contiguous.
+        """
+        return strides if self.parent is None else self.parent.steps_of_draw(tensor, strides)
+
     def check_draw(self, parameters, target=None):
         """Raise RuntimeError if a `vmap` around refuses a draw with these tensors as parameters,
         which is written to the tensor `target`.

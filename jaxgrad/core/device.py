@@ -382,9 +382,15 @@ def device_of_jax() -> device:
     return _name(chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0])
 
 
+def accelerator() -> device | None:
+    """The kind of accelerator that JAX has found, without an index; None for none."""
+    types = [type for type in PLATFORMS if type != "cpu" and has(type)]
+    return device(types[0]) if types else None
+
+
 def has_accelerator() -> bool:
     """Whether JAX has devices other than CPUs."""
-    return any(has(type) for type in PLATFORMS if type != "cpu")
+    return accelerator() is not None
 
 
 def check_pinning(name: str):

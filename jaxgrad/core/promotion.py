@@ -325,7 +325,9 @@ def _fits(plain, dtype):
 def other_out(expected, dtype) -> str:
     """The words for a tensor of another dtype than that of the result which is written to it."""
     names = [_NAMES_OF_INTEGERS.get(kind.name) or _c_type(kind) for kind in (expected, dtype)]
-    return "Expected out tensor to have dtype {}, but got {} instead".format(*names)
+    # the last words are those of further checks of PyTorch
+    words = "the output tensor's dtype is wrong, the out tensor must be same dtype as the result"
+    return f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead: {words}"
 
 
 _NAMES_OF_INTEGERS = {

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
+import warnings
 from typing import NamedTuple
 
 import jax
 
 from .. import random as default_random
+from ..core import fork
 from ..core.device import (
     as_device,
     current_index,
@@ -26,14 +29,23 @@ from ..core.device import (
     wait_for,
 )
 from ..core.device import device as Device
+from ..core.tracebacks import users_stacklevel
 from ..frontend.legacy_types import types_on
 from ..frontend.random import initial_seed as initial_seed
 from ..frontend.stream import Event as _Event
 from ..frontend.stream import Stream as _Stream
 from ..names.not_provided import names_of
 from ..tape.tensor import Tensor
+from . import _utils as _utils
 from . import amp as amp
 from . import nvtx as nvtx
+from ._sensors import clock_rate as clock_rate
+from ._sensors import device_memory_used as device_memory_used
+from ._sensors import list_gpu_processes as list_gpu_processes
+from ._sensors import memory_usage as memory_usage
+from ._sensors import power_draw as power_draw
+from ._sensors import temperature as temperature
+from ._sensors import utilization as utilization
 
 globals().update(types_on("cuda", "torch.cuda"))
 
@@ -94,6 +106,16 @@ def is_initialized() -> bool:
     return is_available()
 
 
+def _is_in_bad_fork() -> bool:
+    return fork.is_forked and is_available()
+
+
+def _lazy_call(function):
+    """Call a function where there is a GPU: all are there from the start."""
+    if is_available():
+        function()
+
+
 def init():
     """Do nothing if there is a GPU. Raises RuntimeError if there is none.
 
@@ -101,6 +123,9 @@ def init():
     ...     jaxgrad.cuda.init()
     """
     _jax_device_of(None)
+
+
+_lazy_init = init
 
 
 def current_device() -> int:
@@ -162,6 +187,27 @@ def get_arch_list() -> list[str]:
     return []
 
 
+def get_gencode_flags() -> str:
+    """Return an empty text: XLA compiles for the GPU that it finds.
+
+    >>> jaxgrad.cuda.get_gencode_flags()
+    ''
+    """
+    return ""
+
+
+def can_device_access_peer(device, peer_device) -> bool:
+    """Return whether JAX tells that a GPU reads the memory of another: False. Raises RuntimeError
+    if one of them does not exist.
+
+    >>> if jaxgrad.cuda.device_count() > 1:
+    ...     direct = jaxgrad.cuda.can_device_access_peer(0, 1)  # False
+    """
+    for place in device, peer_device:
+        _jax_device_of(place)
+    return False
+
+
 def get_device_capability(device=None) -> tuple[int, int]:
     """Return the compute capability of a GPU; (0, 0) where JAX tells none, as for those of AMD.
     Raises RuntimeError if it does not exist.
@@ -183,6 +229,17 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     True
     """
     return is_available()
+
+
+def is_tf32_supported() -> bool:
+    """Return whether the current GPU multiplies in TF32, as those of NVIDIA do from 8.0 on.
+
+    >>> jaxgrad.cuda.is_tf32_supported() == (
+    ...     jaxgrad.cuda.is_available() and jaxgrad.cuda.get_device_capability() >= (8, 0)
+    ... )
+    True
+    """
+    return is_available() and get_device_capability() >= (8, 0)
 
 
 def synchronize(device=None):
@@ -318,6 +375,27 @@ def max_memory_allocated(device=None) -> int:
     return memory_stats(device).get("peak_bytes_in_use", 0)
 
 
+def memory_stats_as_nested_dict(device=None) -> dict:
+    """Return `memory_stats`, whose names have no parts.
+
+    >>> jaxgrad.cuda.memory_stats_as_nested_dict() == jaxgrad.cuda.memory_stats()
+    True
+    """
+    return memory_stats(device)
+
+
+def host_memory_stats() -> dict:
+    """Return an empty dict: JAX counts no memory of the host.
+
+    >>> jaxgrad.cuda.host_memory_stats()
+    {}
+    """
+    return {}
+
+
+host_memory_stats_as_nested_dict = host_memory_stats
+
+
 def memory_reserved(device=None) -> int:
     """Return the bytes that JAX has taken of a GPU's memory.
 
@@ -361,6 +439,116 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
+def reset_peak_host_memory_stats():
+    """Do nothing: JAX counts no memory of the host.
+
+    >>> jaxgrad.cuda.reset_peak_host_memory_stats()
+    """
+
+
+reset_accumulated_host_memory_stats = reset_peak_host_memory_stats
+
+
+def memory_cached(device=None) -> int:
+    """`memory_reserved`; warns that this name is deprecated."""
+    _renamed("memory_cached", "memory_reserved")
+    return memory_reserved(device)
+
+
+def max_memory_cached(device=None) -> int:
+    """`max_memory_reserved`; warns that this name is deprecated."""
+    _renamed("max_memory_cached", "max_memory_reserved")
+    return max_memory_reserved(device)
+
+
+def _renamed(old, new):
+    warnings.warn(
+        f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`",
+        FutureWarning,
+        stacklevel=users_stacklevel(),
+    )
+
+
+def get_per_process_memory_fraction(device=None) -> float:
+    """Return the part of a GPU's memory that JAX takes at its start: that of the environment
+    variable XLA_PYTHON_CLIENT_MEM_FRACTION, 0.75 without it. Raises RuntimeError if the GPU does
+    not exist.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     part = jaxgrad.cuda.get_per_process_memory_fraction()
+    """
+    _jax_device_of(device)
+    return float(os.environ.get("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.75"))
+
+
+def set_per_process_memory_fraction(fraction: float, device=None):
+    """Warn where JAX has taken another part of the memory, which it does at its start.
+
+    Set the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION before. Raises TypeError for
+    anything but a float, ValueError for one outside of 0 to 1, RuntimeError if the GPU does not
+    exist.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     jaxgrad.cuda.set_per_process_memory_fraction(0.75)
+    """
+    before = get_per_process_memory_fraction(device)
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    if fraction != before:
+        warnings.warn(
+            f"JAX has taken {before} of the memory of the GPU at its start: set the environment "
+            f"variable XLA_PYTHON_CLIENT_MEM_FRACTION={fraction} before",
+            stacklevel=users_stacklevel(),
+        )
+
+
+def get_allocator_backend() -> str:
+    """Return "xla": JAX's allocator has the memory.
+
+    >>> jaxgrad.cuda.get_allocator_backend()
+    'xla'
+    """
+    return "xla"
+
+
+def get_sync_debug_mode() -> int:
+    """Return what `set_sync_debug_mode` has set. Raises RuntimeError if there is no GPU.
+
+    >>> mode = jaxgrad.cuda.get_sync_debug_mode() if jaxgrad.cuda.is_available() else 0
+    >>> mode
+    0
+    """
+    _jax_device_of(None)
+    guard = jax.config.jax_transfer_guard_device_to_host
+    return _SYNC_GUARDS.index(guard) if guard in _SYNC_GUARDS else 0
+
+
+def set_sync_debug_mode(debug_mode: int | str):
+    """Let a read of numbers of a GPU, such as `item()`, be reported: JAX's guard of transfers from
+    devices.
+
+    debug_mode: 0 or "default"; 1 or "warn", which JAX logs; 2 or "error", which raises. Raises
+    RuntimeError if there is no GPU, and for another mode.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     jaxgrad.cuda.set_sync_debug_mode("default")
+    """
+    _jax_device_of(None)
+    modes = "default", "warn", "error"
+    if debug_mode not in (*modes, 0, 1, 2):
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+            f"{debug_mode}"
+        )
+    number = modes.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    jax.config.update("jax_transfer_guard_device_to_host", _SYNC_GUARDS[number])
+
+
+_SYNC_GUARDS = "allow", "log", "disallow"
+
+
 def memory_summary(device=None, abbreviated: bool = False) -> str:
     """Return what JAX's allocator counts, as text. Raises RuntimeError if the GPU does not exist.
 
@@ -385,6 +573,20 @@ def ipc_collect():
 
     >>> jaxgrad.cuda.ipc_collect()
     """
+
+
+def memory_snapshot(*args, **kwargs):
+    """Raise NotImplementedError: JAX records no history of memory.
+
+    `jax.profiler.save_device_memory_profile` writes which code holds the memory of a device.
+    """
+    raise NotImplementedError(
+        "JAX records no history of memory: jax.profiler.save_device_memory_profile(file) writes "
+        "which code holds the memory of a device"
+    )
+
+
+_record_memory_history = _snapshot = _dump_snapshot = memory_snapshot
 
 
 # ---- streams and events
@@ -468,8 +670,12 @@ def _jax_device_of(device) -> jax.Device:
     return jax_device(_wanted(device))
 
 
+has_half, has_magma = True, False
+
 # PyTorch's modules of these names have some of the functions of this one
 memory = random = streams = sys.modules[__name__]
+
+_OF_GRAPHS = "CUDAGraph", "graph", "graph_pool_handle", "make_graphed_callables"
 
 _find, __dir__ = names_of(__name__)
 
@@ -479,6 +685,8 @@ def __getattr__(name):
         return is_initialized()
     if name == "default_generators":  # one for each GPU: JAX has one for all of them
         return (default_random.default_generator,) * device_count()
-    if name == "jiterator":  # few programs use it
-        return importlib.import_module(f"{__name__}.jiterator")
+    if name in ("comm", "graphs", "jiterator"):  # few programs use them
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _OF_GRAPHS:
+        return getattr(importlib.import_module(f"{__name__}.graphs"), name)
     return _find(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 
 import jax
@@ -10,6 +11,10 @@ import jax
 from ..names.missing import missing_in
 
 _open = threading.local()
+
+# the ranges of `range_start`, by their numbers
+_started: dict[int, jax.profiler.TraceAnnotation] = {}
+_numbers = itertools.count(1)
 
 
 def range_push(msg: str) -> int:
@@ -52,6 +57,25 @@ def range(msg: str, *args, **kwargs):
         yield
     finally:
         range_pop()
+
+
+def range_start(msg: str) -> int:
+    """Begin a range that any thread may end, and return its number for `range_end`.
+
+    >>> number = jaxgrad.cuda.nvtx.range_start("loading")
+    >>> jaxgrad.cuda.nvtx.range_end(number)
+    """
+    number = next(_numbers)
+    _started[number] = jax.profiler.TraceAnnotation(msg)
+    _started[number].__enter__()
+    return number
+
+
+def range_end(range_id: int):
+    """End a range of `range_start`; nothing for one that has ended."""
+    started = _started.pop(range_id, None)
+    if started is not None:
+        started.__exit__(None, None, None)
 
 
 def mark(msg: str):

@@ -66,14 +66,19 @@ def _examples():
     return tuple([size for size, _ in examples]), tuple([number for _, number in examples])
 
 
+def sizes_of_examples() -> tuple:
+    """How many examples draw different numbers in the `vmap`s around, the outermost first."""
+    return tuple([max(size, 1) for size in _examples()[0]])
+
+
 def of_example(values):
     """What the traced example takes of a draw of all examples of the `vmap`s around.
 
     values(sizes): the numbers that are drawn at once, with these extents in front.
     """
-    sizes, numbers = _examples()
+    _, numbers = _examples()
     # without examples one is traced nevertheless
-    drawn = values(tuple([max(size, 1) for size in sizes]))
+    drawn = values(sizes_of_examples())
     return drawn.at[numbers].get(mode="promise_in_bounds") if numbers else drawn
 
 
@@ -272,7 +277,9 @@ def draw(distribution, shape, dtype, generator, device, *numbers, at_once=True, 
 
 def _of_torch(distribution, shape, dtype, generator, device, order, numbers):
     def values(sizes):
-        axes = order and (*range(len(sizes)), *[axis + len(sizes) for axis in order])
+        axes = order
+        if order and len(order) == len(shape):  # the examples one behind the other
+            axes = (*range(len(sizes)), *[axis + len(sizes) for axis in order])
         request = NumbersRequest(distribution, sizes + shape, dtype, axes, numbers)
         (result,) = generator.numbers(request)
         if type(result) is not Drawn:

@@ -73,6 +73,24 @@ def generator_of(name, options) -> Generator:
     return generator
 
 
+def steps_of(tensor: Tensor) -> tuple | None:
+    """The option `_steps` of a draw for a tensor: its strides, behind those of the examples of the
+    `vmap`s around, where they are known.
+    """
+    scope, base = mode.scope.get(), tensor._base
+    if scope is None:
+        return tensor.stride()
+    return scope.steps_of_draw(tensor if base is None else base, tensor.stride())
+
+
+def like_in_memory(name: str, tensor: Tensor, options: dict) -> dict:
+    """The options of a draw in the shape of a tensor, for all examples in their order in memory."""
+    steps = steps_of(tensor) if mode.scope.get() is not None else None
+    if steps is not None and len(steps) > tensor.ndim:
+        options = {**options, "_steps": steps}
+    return like(name, tensor, options)
+
+
 def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor:
     """Draw a tensor with the options of a factory. The option `_steps` are the strides of a tensor
     that the numbers are for; by default they are those of the result.
@@ -86,10 +104,18 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     if world.is_several() and _spans(options.get("_sharded_like")):
         generator = _OfRankZero(generator)
     where = generator, options.get("device")
-    order = steps and order_in_memory(shape, steps)
+    order = steps and _order(shape, steps)
     drawing = draw.draw if order is None else functools.partial(draw.draw, order=order)
     array = run(name, drawing, distribution, shape, dtype.numpy, *where, *numbers)
     return from_array(name, array, options)
+
+
+def _order(shape, steps):
+    """The order of a draw: of all axes, or of those of `shape` alone."""
+    whole = (*draw.sizes_of_examples(), *shape)
+    if len(steps) == len(whole):
+        return order_in_memory(whole, steps)
+    return order_in_memory(shape, steps[len(steps) - len(shape) :])
 
 
 def drawn_below(probability, shape, options) -> Tensor:
@@ -277,7 +303,7 @@ def rand_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     >>> jaxgrad.rand_like(jaxgrad.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    return _rand("rand_like", input.shape, like("rand_like", input, options))
+    return _rand("rand_like", input.shape, like_in_memory("rand_like", input, options))
 
 
 @api_boundary
@@ -290,7 +316,7 @@ def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     >>> jaxgrad.randn_like(jaxgrad.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
-    return draw_normal("randn_like", input.shape, like("randn_like", input, options))
+    return draw_normal("randn_like", input.shape, like_in_memory("randn_like", input, options))
 
 
 @api_boundary
@@ -326,7 +352,7 @@ def randint_like(input: Tensor, *bounds, **options) -> Tensor:
     """
     low, high = _bounds("randint_like", list(bounds), options)
     return draw_integers(
-        "randint_like", low, high, input.shape, like("randint_like", input, options), None
+        "randint_like", low, high, input.shape, like_in_memory("randint_like", input, options), None
     )
 
 

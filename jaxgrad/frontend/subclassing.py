@@ -16,7 +16,7 @@ from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape import pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
-from ..tape.tensor import Tensor
+from ..tape.tensor import PLAIN_TENSORS, Tensor
 from .copying import instance_of
 
 legacy_types = LateModule("jaxgrad.frontend.legacy_types")
@@ -104,6 +104,8 @@ class Subclassing:
                 f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
                 f"{type(data).__name__}"
             )
+        if cls is not Tensor and cls in PLAIN_TENSORS:  # a parameter
+            return cls(data, require_grad)
         with torch_function.DisableTorchFunctionSubclass():
             return as_instance(data.detach(), cls).requires_grad_(require_grad)
 

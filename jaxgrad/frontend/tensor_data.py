@@ -320,8 +320,9 @@ def _from_python(data, dtype):
         leaves = [_number(leaf) for leaf in leaves]
     values = np.array(leaves, dtype=None if leaves else natural.numpy)
     wanted = named_dtypes.of_tensor(natural) if dtype is None else dtype
-    if values.dtype == object and (wanted.is_floating_point or wanted.is_complex):
-        values = values.astype(wanted.numpy)  # integers of more than 64 bits
+    if values.dtype == object and max(natural.category, wanted.category) > dtypes.INTEGRAL:
+        # integers of more than 64 bits
+        values = values.astype(complex if natural.is_complex else float)
     elif natural.category <= dtypes.INTEGRAL and values.dtype.kind not in "biu":
         raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits")
     if dtype is None and values.dtype.kind == "u" and kinds <= {bool, int}:

@@ -249,6 +249,16 @@ class ExampleScope(CaptureScope):
         reference, *_ = self.batches.get(id(captured.tracer), (None,))
         return captured.tensor if reference is None else reference()
 
+    def steps_of_draw(self, tensor, strides):
+        captured = self.captured.get(id(tensor))
+        if captured is None or self.mapped.dim_of(captured) is None:
+            return strides
+        if self.randomness == "same":
+            return None  # the numbers of one example, which all get
+        reference, dim, _, steps = self.batches[id(captured.tracer)]
+        around = super().steps_of_draw(reference(), ())
+        return None if around is None else (*around, steps[dim], *strides)
+
     def offset_outside(self, tensor: Tensor) -> int:
         captured = self.captured.get(id(tensor))
         if captured is None or self.mapped.dim_of(captured) is None:

@@ -13,11 +13,11 @@ from ..tape.torch_function import api_boundary
 
 # the functions that are no operators of the table with the tag `foreach`
 COMPOSED = {
-    "maximum_": lambda tensor, other: tensor.copy_(_extreme("clamp_min", "maximum", tensor, other)),
-    "minimum_": lambda tensor, other: tensor.copy_(_extreme("clamp_max", "minimum", tensor, other)),
     "norm": lambda tensor, *args, **options: ops.linalg_vector_norm(tensor, *args, **options),
     "powsum": lambda tensor, ord, dtype=None: (tensor.abs() ** ord).sum(dtype=dtype),
 }
+# of a number
+EXTREMES = {"maximum": "clamp_min", "minimum": "clamp_max"}
 # whose last argument is a factor
 VALUES = ("addcdiv", "addcmul")
 # the names of the arguments after the list of tensors: one for a number, a tensor or a list of them
@@ -28,8 +28,16 @@ OTHERS = (("other", "scalar", "scalars"),)
 PREFIX = "_foreach_"
 
 
-def _extreme(of_number, of_tensor, tensor, other):
-    return getattr(tensor, of_tensor if isinstance(other, Tensor) else of_number)(other)
+def _extreme(operator: str):
+    """The greater or smaller of a tensor and a number or tensor; in place if the name says so."""
+    plain = operator.removesuffix("_")
+
+    def function(tensor, other):
+        name = plain if isinstance(other, Tensor) else EXTREMES[plain]
+        result = getattr(tensor, name)(other)
+        return result if operator == plain else tensor.copy_(result)
+
+    return function
 
 
 def find(name: str):
@@ -41,9 +49,12 @@ def find(name: str):
     operator = name.removeprefix(PREFIX)
     plain = operator.removesuffix("_")
     is_known = "foreach" in ops.library.table.tags.get(plain, ()) and hasattr(Tensor, operator)
-    if operator not in COMPOSED and not is_known:
+    if operator not in COMPOSED and plain not in EXTREMES and not is_known:
         raise MissingName("jaxgrad", name)
-    one = COMPOSED.get(operator) or getattr(Tensor, operator)
+    if plain in EXTREMES:
+        one = _extreme(operator)
+    else:
+        one = COMPOSED.get(operator) or getattr(Tensor, operator)
 
     @api_boundary
     def function(self, *arguments, **options):
@@ -56,6 +67,8 @@ def find(name: str):
             values = column(name, value, len(tensors))
         else:
             values = [None] * len(tensors)
+        for argument in arguments:
+            _check_number(argument)
         columns = [column(name, argument, len(tensors)) for argument in arguments]
         keywords = [options if value is None else {**options, "value": value} for value in values]
         results = [
@@ -72,6 +85,14 @@ def find(name: str):
         "anything but tensors."
     )
     return function
+
+
+def _check_number(argument):
+    if isinstance(argument, Tensor) and argument.ndim:
+        raise RuntimeError(
+            f"scalar tensor expected to be 0 dim but it has {argument.ndim} dimensions and "
+            f"{argument.numel()} elements."
+        )
 
 
 def by_position(operator, arguments: tuple, options: dict) -> tuple[tuple, dict]:
@@ -101,10 +122,20 @@ def checked(name, tensors) -> list[Tensor]:
 
 def column(name, argument, length: int) -> list:
     """An argument for each tensor."""
-    if isinstance(argument, Tensor) and argument.ndim == 1 and len(argument) == length:
+    if isinstance(argument, Tensor) and argument.ndim == 1:
+        if len(argument) != length:
+            raise RuntimeError(
+                f"{name}: Expected length of scalars to match input of length {length} but got "
+                f"{len(argument)} instead."
+            )
         return list(argument.unbind())
     if not isinstance(argument, list | tuple):
         return [argument] * length
+    if len(argument) != length and argument and not isinstance(argument[0], Tensor):
+        raise RuntimeError(
+            f"{name}: Tensor list must have same number of elements as scalar list. Got {length} "
+            f"and {len(argument)}"
+        )
     if len(argument) != length:
         raise RuntimeError(
             f"{name}: Tensor lists must have the same number of tensors, got {length} and "

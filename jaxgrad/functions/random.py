@@ -28,6 +28,7 @@ from ..frontend.random import (
     random_tensor,
     refuse_long,
     samples_in_turn,
+    steps_of,
 )
 from ..frontend.request import is_dense_copy
 from ..late import LateModule
@@ -178,7 +179,9 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     else:
         replacement = False
         options = like("multinomial", weights, {"generator": generator})
-        options["_steps"] = empty_like(weights).stride()
+        # rows of matrices are copied one behind the other first
+        is_of_all = input.ndim == 1 and len(steps_of(input) or ()) > 1
+        options["_steps"] = steps_of(input) if is_of_all else empty_like(weights).stride()
         shape = tuple(weights.shape)
         numbers = random_tensor(
             "multinomial", samplers.EXPONENTIAL, shape, weights.dtype, options, 1.0
@@ -246,7 +249,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
 
 def _steps_of(target: Tensor | None, shape):
     """The strides of a tensor that takes the numbers, if it has their shape."""
-    return target.stride() if target is not None and target.shape == shape else None
+    return steps_of(target) if target is not None and target.shape == shape else None
 
 
 def _normal(name, shape, options, mean, std) -> Tensor:
@@ -312,7 +315,7 @@ def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     check_draw(target=tensor)
     _refuse(name, tensor, tensor.dtype in dtypes.FLOAT8)
     options = like(name, tensor, {"generator": generator})
-    options["_steps"] = tensor.stride()
+    options["_steps"] = steps_of(tensor)
     return random_tensor(
         name, distribution, tuple(tensor.shape), tensor.dtype, options, *map(float, arguments)
     )
@@ -340,7 +343,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -
     check_draw(mean, std, target=self)
     _check_deviation(std)
     options = like("normal_", self, {"generator": generator})
-    options["_steps"] = self.stride()
+    options["_steps"] = steps_of(self)
     sample = _normal("normal_", tuple(self.shape), options, mean, std)
     return inplace_check.replace(ops._normal_, self, sample)
 
@@ -416,7 +419,7 @@ def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
         check_probability(p)
     is_double = not isinstance(p, Tensor) or p.dtype is dtypes.float64
     probabilities = p if isinstance(p, Tensor) else self
-    sample = _uniform(self.shape, probabilities, generator, is_double, self.stride())
+    sample = _uniform(self.shape, probabilities, generator, is_double, steps_of(self))
     return ops._bernoulli_(self, p, sample)
 
 
@@ -546,7 +549,7 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     if high is None:
         high = _exact_end(self.dtype)
     options = like("random_", self, {"generator": generator})
-    options["_steps"] = self.stride()
+    options["_steps"] = steps_of(self)
     if arguments:
         sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
     else:

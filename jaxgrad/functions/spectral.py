@@ -78,6 +78,8 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if input.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {input.ndim} dimensions")
+    if n_fft <= 0:
+        raise RuntimeError(f"stft: expected n_fft > 0, but got n_fft={n_fft}")
     input, window = widened(input, window)
     signal = _padded(input, n_fft // 2, pad_mode) if center else input
     hop_length = n_fft // 4 if hop_length is None else hop_length

@@ -790,8 +790,9 @@ def _converted(name):
     convert = _on_memory(name)
 
     def function(input, *args, **kwargs):
+        args = [values_of(other) if _is_nested(other) else other for other in args]
         result = convert(input, *args, **kwargs)
-        return input if result.dtype is input.dtype else result
+        return result if kwargs.get("copy") or result.dtype is not input.dtype else input
 
     return function
 

@@ -18,7 +18,7 @@ from ..frontend.factories import empty_like, zeros_like
 from ..functions import activation as activations
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import init
+from . import functional, init
 from .function_layer import REQUIRED, FunctionLayer
 from .module import Module
 from .parameter import new_parameter
@@ -679,7 +679,7 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
-        return softmax(input, -3)
+        return functional.softmax(input, -3)
 
 
 class PReLU(Module):
@@ -708,7 +708,7 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        return activations.prelu(input, self.weight)
+        return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"

@@ -8,11 +8,10 @@ from ..core.device import DeviceLike
 from ..functions import convolution
 from ..functions.convolution import numbers_of
 from ..tape.tensor import Tensor
-from . import init
+from . import functional, init
 from .common_types import Extents
 from .linear import fan_in_uniform_
 from .module import Module
-from .padding import pad
 from .parameter import new_parameter
 
 _MODES = {"zeros", "reflect", "replicate", "circular"}
@@ -104,8 +103,8 @@ class _Convolution(Module):
         padding = self.padding
         if self.padding_mode != "zeros":
             edges = self._reversed_padding_repeated_twice
-            input, padding = pad(input, edges, self.padding_mode), 0
-        convolve = getattr(convolution, f"conv{self.dimensions}d")
+            input, padding = functional.pad(input, edges, self.padding_mode), 0
+        convolve = getattr(functional, f"conv{self.dimensions}d")
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def __getstate__(self):
@@ -224,7 +223,7 @@ class _Transposed(_Convolution):
         output_padding = self.output_padding
         if output_size is not None:
             output_padding = self._output_padding(input, self._sizes(input, output_size))
-        convolve = getattr(convolution, f"conv_transpose{self.dimensions}d")
+        convolve = getattr(functional, f"conv_transpose{self.dimensions}d")
         return convolve(
             input,
             self.weight,

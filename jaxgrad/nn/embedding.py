@@ -17,7 +17,7 @@ from ..functions import embedding as bags
 from ..tape.sparse_tensor import Padding
 from ..tape.tensor import Tensor, concrete, is_concrete
 from ..tape.torch_function import api_boundary
-from . import init
+from . import functional, init
 from .module import Module
 from .parameter import Parameter, new_parameter
 
@@ -286,7 +286,7 @@ class Embedding(Module):
                 self.weight[self.padding_idx] = 0
 
     def forward(self, input: Tensor) -> Tensor:
-        return embedding(
+        return functional.embedding(
             input,
             self.weight,
             self.padding_idx,
@@ -386,7 +386,7 @@ class EmbeddingBag(Module):
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
     ) -> Tensor:
-        return embedding_bag(
+        return functional.embedding_bag(
             input,
             self.weight,
             offsets,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from . import functional
 from .module import Module
 
 REQUIRED = inspect.Parameter.empty
+
+_FUNCTIONAL = vars(functional)
 
 
 def _parameters(options):
@@ -78,7 +81,9 @@ class FunctionLayer(Module):
         if self.function is None:
             return super().forward()
         options = {name: getattr(self, name) for name in self._names}
-        return self.function(*args, **kwargs, **options)
+        # programs put functions of their own in the place of those of nn.functional
+        function = _FUNCTIONAL.get(self.function.__name__, self.function)
+        return function(*args, **kwargs, **options)
 
     def input_signature(self) -> inspect.Signature:
         """The parameters of `forward`: those of `function` that are no options."""

@@ -3,11 +3,10 @@
 import math
 from typing import Any
 
-from .. import ops
 from ..core import dtypes
 from ..core.device import DeviceLike
 from ..tape.tensor import Tensor
-from . import init
+from . import functional, init
 from .module import Module
 from .parameter import new_parameter
 
@@ -69,7 +68,7 @@ class Linear(Module):
             fan_in_uniform_(self.bias, self.in_features)
 
     def forward(self, input: Tensor) -> Tensor:
-        return ops.linear(input, self.weight, self.bias)
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

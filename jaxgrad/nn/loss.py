@@ -18,6 +18,7 @@ from ..functions.distance import pairwise_distance
 from ..functions.loss import reduced
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
+from . import functional
 from .distance import PairwiseDistance
 from .function_layer import FunctionLayer
 from .linear import Linear
@@ -969,7 +970,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return triplet_margin_with_distance_loss(
+        return functional.triplet_margin_with_distance_loss(
             anchor,
             positive,
             negative,

@@ -12,7 +12,7 @@ from ..tape.mode import is_grad_enabled
 from ..tape.settings import flags
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import init
+from . import functional, init
 from .dot_product_attention import attention_weights, scaled_dot_product_attention
 from .dropout import dropout
 from .linear import Linear
@@ -404,7 +404,7 @@ class MultiheadAttention(Module):
             # `multi_head_attention_forward` recognizes self-attention by identity
             views = {id(x): x.transpose(0, 1) if x.ndim == 3 else x for x in (query, key, value)}
             query, key, value = (views[id(x)] for x in (query, key, value))
-        result, weights = multi_head_attention_forward(
+        result, weights = functional.multi_head_attention_forward(
             query,
             key,
             value,

@@ -16,7 +16,7 @@ from ..frontend import factories
 from ..functions import normalization
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
-from . import init
+from . import functional, init
 from .common_types import Extents
 from .module import Module
 from .padding import pad
@@ -252,7 +252,7 @@ class LayerNorm(Module):
         _reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -292,7 +292,7 @@ class RMSNorm(Module):
         _reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -338,7 +338,7 @@ class GroupNorm(Module):
         _reset(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -360,7 +360,7 @@ class LocalResponseNorm(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input: Tensor) -> Tensor:
-        return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
@@ -499,7 +499,7 @@ class _BatchNorm(_RunningNorm):
         momentum = self._momentum()
         uses_batch = self.training or self.running_mean is None
         uses_running = not self.training or self.track_running_stats
-        return batch_norm(
+        return functional.batch_norm(
             input,
             self.running_mean if uses_running else None,
             self.running_var if uses_running else None,
@@ -637,7 +637,7 @@ class _InstanceNorm(_RunningNorm):
         self._check_input_dim(input)
         self._check_features(input)
         batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
-        result = instance_norm(
+        result = functional.instance_norm(
             batch,
             self.running_mean,
             self.running_var,

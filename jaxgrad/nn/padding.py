@@ -9,6 +9,7 @@ from ..core.device import contiguous_format
 from ..functions.arguments import per_dimension
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from . import functional
 from .common_types import Extents
 from .module import Module
 
@@ -115,7 +116,7 @@ class _Pad(Module):
         self.padding = per_dimension(padding, count)
 
     def forward(self, input: Tensor) -> Tensor:
-        return pad(input, self.padding, self.mode)
+        return functional.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -129,7 +130,7 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        return pad(input, self.padding, "constant", self.value)
+        return functional.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"

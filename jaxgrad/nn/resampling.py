@@ -9,7 +9,7 @@ from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import pooling
+from . import functional, pooling
 from .common_types import Extents, Ratios
 from .function_layer import REQUIRED, FunctionLayer
 from .module import Module
@@ -252,7 +252,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        return interpolate(
+        return functional.interpolate(
             input,
             self.size,
             self.scale_factor,

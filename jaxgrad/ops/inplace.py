@@ -118,7 +118,8 @@ class InPlace(Operator):
         target = args[0]
         # `permit` refuses tracked tensors, views and inference tensors alone
         if True in mask or target._alias is not None or target._node is not None:
-            permit(self.written_as, target, True in mask)
+            is_equal = self.written_as in FILLING and True not in mask[1:]
+            permit(self.written_as, target, True in mask, overlapping=is_equal)
             if target._alias is not None and len(args) > 1:
                 check_sources(self.written_as, target, args)
         result = finish(program, args, arrays, mask)

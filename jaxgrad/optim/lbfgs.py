@@ -201,7 +201,8 @@ class _Run:
         rate = float(self.group["lr"])
         if self.state["n_iter"] > 1:
             return rate
-        return min(1.0, 1.0 / abs(self.gradient).sum().item()) * rate
+        total = abs(self.gradient).sum().item()
+        return rate if total <= 1.0 else rate / total  # also for a gradient of zeros
 
     def search(self, t, direction, slope) -> float:
         if self.group["line_search_fn"] != "strong_wolfe":

@@ -12,7 +12,7 @@ from ..core.device import check_pinning, sparse_bsc, sparse_bsr, sparse_csc, spa
 from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import Compression, sparse
-from ..tape.tensor import Tensor, is_concrete
+from ..tape.tensor import Tensor, check_differentiable, is_concrete
 from . import _layouts
 from ._construction import check_sparse_tensor_invariants
 
@@ -68,7 +68,10 @@ def sparse_compressed_tensor(
         check_contiguous(words, *parts)
     size = checked(words, *parts, data, size)
     tensor = sparse(ops._coo_tensor(data), parts[1], size, Compression(parts[0], layout))
-    return tensor.requires_grad_() if requires_grad and not tensor.requires_grad else tensor
+    if not requires_grad or tensor.requires_grad:
+        return tensor
+    check_differentiable(tensor)
+    return tensor.requires_grad_()
 
 
 @shows_users_frames

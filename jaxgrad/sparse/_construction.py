@@ -13,7 +13,7 @@ from ..core.device import check_pinning, sparse_coo, sparse_csc, sparse_csr
 from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
-from ..tape.tensor import Tensor, is_concrete
+from ..tape.tensor import Tensor, check_differentiable, is_concrete
 from . import _pattern
 
 
@@ -126,7 +126,10 @@ def sparse_coo_tensor(
         raise RuntimeError(
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         )
-    return tensor.requires_grad_() if requires_grad and not tensor.requires_grad else tensor
+    if not requires_grad or tensor.requires_grad:
+        return tensor
+    check_differentiable(tensor)
+    return tensor.requires_grad_()
 
 
 def _as_index_tensor(indices) -> Tensor:

@@ -113,9 +113,9 @@ def replace(operator, target: Tensor, value: Tensor) -> Tensor:
     return target
 
 
-def check_fit(name, output: Aval, target: Tensor):
+def check_fit(name, output: Aval, target: Tensor, result: str = "result"):
     """Raise RuntimeError for a result of another shape, without data for a target that has some, or
-    of a dtype that does not cast to the target's.
+    of a dtype that does not cast to the target's. result: the name of the result.
     """
     if (output.mode == META) != (target._aval.mode == META):
         raise RuntimeError(
@@ -139,8 +139,8 @@ def check_fit(name, output: Aval, target: Tensor):
         # the words of PyTorch's four checks
         raise RuntimeError(
             f"{name}: result type {kind} can't be cast to the desired output type {other}: "
-            f"Expected result to be safely castable from {kind} dtype, but got result with dtype "
-            f"{other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
+            f"Expected {result} to be safely castable from {kind} dtype, but got {result} with "
+            f"dtype {other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
             f"scalar type {kind} but got scalar type {other} for argument 'out'"
         )
 
@@ -320,7 +320,7 @@ def write_into(name: str, call, leaves, out):
     if call.primitive.rule.returns_list and not isinstance(out, Tensor):
         _check_count(name, call.outputs, targets)
     tags = call.primitive.rule.tags
-    check_outputs(name, call.outputs, targets, tags)
+    check_outputs(name, call.outputs, targets, tags, call.primitive.rule.outputs)
     if "separate_out" in tags and any(share_elements(leaf, targets[0]) for leaf in leaves):
         raise RuntimeError(f"{PARTLY_SHARED} {name} reads the tensor that out= writes to")
     results = apply(call, leaves)
@@ -362,19 +362,20 @@ def check_kind(name: str, out, is_single: bool):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
 
-def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor], tags=frozenset()):
+def check_outputs(name: str, outputs: Sequence[Aval], targets, tags=frozenset(), names=()):
     """Raise an error if the outputs may not be written to the targets of `out=`; tags: what the
-    table says of the operator.
+    table says of the operator; names: those of the outputs.
     """
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
     is_exact = "exact_out" in tags or ("exact_outs" in tags and len(outputs) > 1)
-    for output, target in zip(outputs, targets, strict=True):
+    names = names if len(names) == len(outputs) else ["result"] * len(outputs)
+    for output, target, result in zip(outputs, targets, names, strict=True):
         # all targets before the first is written to
         permit(name, target, False)
         # not for its shape: out= resizes its target
         dtype = dtypes.bool if "bool_out" in tags else output.dtype
-        check_fit(name, make_aval(target.shape, dtype, output.mode), target)
+        check_fit(name, make_aval(target.shape, dtype, output.mode), target, result)
         if is_exact and target.dtype is not output.dtype:
             raise RuntimeError(f"{name}: {promotion.other_out(output.dtype, target.dtype)}")
         if "bool_out" in tags and target.dtype not in (dtypes.bool, dtypes.uint8):

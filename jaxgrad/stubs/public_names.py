@@ -25,6 +25,8 @@ MODULES = (
     "jaxgrad.compiler",
     "jaxgrad.cpu",
     "jaxgrad.cuda",
+    "jaxgrad.cuda.comm",
+    "jaxgrad.cuda.graphs",
     "jaxgrad.cuda.nvtx",
     "jaxgrad.distributed",
     "jaxgrad.distributed.device_mesh",

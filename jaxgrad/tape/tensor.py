@@ -42,6 +42,15 @@ NON_LEAF_GRAD = (
 LEAVES_ONLY = "you can only change requires_grad flags of leaf variables."
 
 
+def check_differentiable(tensor: Tensor, only: str = "Only"):
+    """Raise RuntimeError for a tensor whose dtype has no derivatives."""
+    if not tensor._aval.differentiable:
+        raise RuntimeError(
+            f"{only} Tensors of floating point and complex dtype can require gradients, not one of "
+            f"{tensor.dtype}"
+        )
+
+
 class Tensor:
     """A multi-dimensional array with a gradient. `jaxgrad.tensor` and all operators make tensors.
 
@@ -136,6 +145,8 @@ class Tensor:
             raise RuntimeError(f"requires_grad must be a bool, not {type(flag).__name__}")
         if flag and self.grad_fn is not None:
             raise RuntimeError(f"{LEAVES_ONLY} {self._origin()}, and requires grad by that")
+        if flag:
+            check_differentiable(self, "only")
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True):
@@ -159,8 +170,8 @@ class Tensor:
             )
         if requires_grad and not self._aval.differentiable:
             raise RuntimeError(
-                f"only Tensors of floating point and complex dtype can require gradients, not one "
-                f"of {self.dtype}"
+                "only Tensors of floating point dtype can require gradients, or of complex dtype, "
+                f"not one of {self.dtype}"
             )
         if requires_grad and self._grad_fn is INFERENCE_TENSOR:
             if not is_inference_mode_enabled():

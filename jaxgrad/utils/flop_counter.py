@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import weakref
@@ -101,6 +102,7 @@ class FlopCounterMode:
          - aten.linear    48  100.00%
         """
         depth = self.depth if depth is None else depth
+        depth = math.inf if depth is None else depth
         total = max(self.get_total_flops(), 1)
         modules = sorted(name for name in self.flop_counts if name != "Global")
         shown = [name for name in modules if name.count(".") < depth] or ["Global"]

@@ -21,6 +21,7 @@ LAYERS = {
 }
 PRODUCTS = {
     "mm": lambda a: a @ a.T,
+    "bmm": lambda a: torch.bmm(a[None], a[None]),
     "matmul": lambda a: torch.matmul(a.expand(2, 4, 4), a),
     "addmm": lambda a: torch.addmm(a, a, a, beta=0.5),
     "baddbmm": lambda a: torch.baddbmm(a[None], a[None], a[None]),
@@ -57,13 +58,17 @@ PRODUCTS = {
     "pinv": torch.linalg.pinv,
 }
 
+ALWAYS_FULL = "cdist", "affine_grid", "matrix_exp", "determinant", "svd", "eigh"
+# JAX's own products inside of these are
+PARTLY_FULL = "cholesky", "qr", "pinv"
+
 QUICK = "mm", "linear", "conv2d", "attention", "cdist", "einsum", "bilinear"
 
 
 def products(function):
     """The lines of all products in the program of a function of a matrix, for GPUs and TPUs."""
     traced = jax.jit(torch.to_jax(function)).trace(jnp.ones((4, 4)))
-    text = traced.lower(lowering_platforms=("cuda", "tpu")).as_text()
+    text = traced.lower(lowering_platforms=("cuda", "rocm", "tpu")).as_text()
     return re.findall(r"stablehlo\.(?:dot_general|convolution).*", text)
 
 
@@ -122,23 +127,70 @@ def test_products_in_tf32():
             assert set(map(precision, products(PRODUCTS[name]))) == {expected}
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_products_under_autocast_are_half_precision(dtype):
-    """Value and gradient: the factors are in half precision, and the weight's gradient is wide."""
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_derivatives_of_products_in_tf32(name):
+    """But for what is always full: distances, grids, and products inside of decompositions."""
+    torch.set_float32_matmul_precision("high")
+    precisions = set(map(precision, products(with_derivatives(PRODUCTS[name]))))
+    full = {"HIGHEST"} if name in (*ALWAYS_FULL, *PARTLY_FULL) else set()
+    assert precisions == full | (set() if name in ALWAYS_FULL else {"HIGH"})
 
-    def gradient(weight):
-        def loss(weight):
+
+NARROWED = (
+    *("linear", "bmm", "mm", "matmul", "addmm", "baddbmm", "einsum", "multi_dot", "mv", "dot"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose2d", "attention", "LSTM", "MultiheadAttention"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(name, dtype, marks=[pytest.mark.slow] if name not in QUICK else [])
+        for name in NARROWED
+        for dtype in ("bfloat16", "float16")
+    ],
+)
+def test_products_under_autocast_are_half_precision(name, dtype):
+    """Value and gradient: the factors are in half precision, and the input's gradient is wide."""
+
+    def gradient(a):
+        def loss(a):
             with torch.autocast("cpu", getattr(torch, dtype)):
-                return F.linear(weight.detach() + 1, weight).sin().sum()
+                return PRODUCTS[name](a).sin().sum()
 
-        return torch.func.grad(loss)(weight)
+        return torch.func.grad(loss)(a)
 
     lines = products(gradient)
-    name = {"bfloat16": "bf16", "float16": "f16"}[dtype]
+    narrow = {"bfloat16": "bf16", "float16": "f16"}[dtype]
     assert lines
     for line in lines:
-        assert f"(tensor<4x4x{name}>, tensor<4x4x{name}>)" in line and precision(line) == "DEFAULT"
+        factors = rf"\(tensor<(?:\d+x)*{narrow}>, tensor<(?:\d+x)*{narrow}>\)"
+        assert re.search(factors, line) and precision(line) == "DEFAULT"
     assert jax.eval_shape(torch.to_jax(gradient), jnp.ones((4, 4))).dtype == "float32"
+
+
+@pytest.mark.slow
+def test_a_step_with_scaled_gradients():
+    """The scaler looks for infinities in the program, and selects what the step leaves."""
+    model = torch.nn.Linear(4, 3)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), 0.1), torch.amp.GradScaler("cpu")
+
+    def step(x):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.float16):
+            loss = model(x).float().square().sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach()
+
+    traced = torch.jit(step).trace(torch.ones(2, 4))
+    for platform in ("cuda", "rocm", "tpu"):
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        assert "callback" not in text and "stablehlo.is_finite" in text
+        lines = re.findall(r"stablehlo\.dot_general.*", text)
+        assert lines and all("f16>, tensor<" in line for line in lines)
 
 
 def test_settings_of_precision_follow_one_another():

@@ -306,16 +306,60 @@ def test_names_of_gpus_where_there_is_none():
     ):
         with pytest.raises(RuntimeError, match="there is no device cuda"):
             call()
-    with pytest.raises(NotImplementedError, match=r"torch.cuda.CUDAGraph is not provided"):
+    with pytest.raises(NotImplementedError, match=r"jaxgrad has no CUDAGraph"):
         cuda.CUDAGraph()
     assert cuda.nvtx.range_push("a") == 0 and cuda.nvtx.range_push("b") == 1
     assert cuda.nvtx.range_pop() == 1 and cuda.nvtx.range_pop() == 0 and cuda.nvtx.range_pop() == -1
+    cuda.nvtx.range_end(cuda.nvtx.range_start("c"))
     with cuda.nvtx.range("step {}", 3):
         cuda.nvtx.mark("here")
     assert cuda.memory.memory_stats is cuda.memory_stats
     assert not isinstance(first, cuda.FloatTensor)
     with pytest.raises(torch.OutOfMemoryError):
         raise torch.cuda.OutOfMemoryError("RESOURCE_EXHAUSTED")
+
+
+def test_more_names_of_gpus_where_there_is_none():
+    """The values are those of PyTorch 2.13 for CPUs."""
+    cuda, backends = torch.cuda, torch.backends
+    with pytest.warns(FutureWarning, match="has been renamed to `torch.cuda.memory_reserved`"):
+        assert cuda.memory_cached() == 0
+    assert cuda.memory_stats_as_nested_dict() == cuda.host_memory_stats() == {}
+    assert cuda.get_gencode_flags() == "" and not cuda.is_tf32_supported()
+    assert cuda.has_half and not cuda.has_magma and not cuda._is_in_bad_fork()
+    calls = []
+    assert cuda._lazy_call(lambda: calls.append(1)) is None and not calls
+    for call in (
+        lambda: cuda.can_device_access_peer(0, 1),
+        lambda: cuda.set_per_process_memory_fraction(2.0),
+        cuda.get_per_process_memory_fraction,
+        lambda: cuda.set_sync_debug_mode("x"),
+        cuda.get_sync_debug_mode,
+        cuda._lazy_init,
+    ):
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            call()
+    index = cuda._utils._get_device_index
+    assert (index("cuda:1"), index(3), index("cpu", allow_cpu=True)) == (1, 3, -1)
+    for place, text in (
+        (None, "with a specified index or an integer, but got:None"),
+        ("cpu", "cpu"),
+    ):
+        with pytest.raises(ValueError, match=f"Expected a .*{text}"):
+            index(place)
+    assert backends.cuda.cufft_plan_cache.size == 0 and not backends.cuda.is_ck_sdpa_available()
+    with pytest.raises(RuntimeError, match="expected 0 <= device index < 0, but got device with"):
+        backends.cuda.cufft_plan_cache[0]
+    assert backends.nnpack.set_flags(False) == (True,) and backends.nnpack.set_flags(True) == (
+        False,
+    )
+    assert backends.cusparselt.version() is backends.cusparselt.get_max_alg_id() is None
+    with pytest.raises(RuntimeError, match="without MPS backend"):
+        backends.mps.is_macos13_or_newer()
+    with pytest.raises(RuntimeError, match="when none is available"):
+        torch.accelerator.empty_host_cache()
+    with pytest.raises(NotImplementedError, match="save_device_memory_profile"):
+        cuda.memory._record_memory_history()
 
 
 def test_an_accelerator_that_is_not_there():

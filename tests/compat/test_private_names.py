@@ -280,3 +280,34 @@ def test_weak_references_to_tensors():
     assert not reference.expired()
     del x
     assert reference.expired()
+
+
+def test_functions_in_place_by_the_names_of_the_library():
+    x = torch.tensor([-1.0, 0.0, 1.0])
+    expected = torch.nn.functional.gelu(x)
+    assert torch._C._nn.gelu_(x) is x and x.equal(expected)
+
+
+def test_nodes_without_a_gradient():
+    functions, seen = torch._C._functions, []
+
+    class Identity(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, materialize):
+            ctx.set_materialize_grads(materialize)
+            return x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            seen.append(gradient)
+            return gradient, None
+
+    x = torch.ones(1, requires_grad=True)
+    functions.UndefinedGrad()(Identity.apply(x, False)).backward()
+    assert seen == [None] and x.grad is None
+    functions.UndefinedGrad()(Identity.apply(x, True)).backward()
+    assert seen[1].tolist() == x.grad.tolist() == [0]
+    first, second = functions.DelayedError("not twice", 2)(x * 2, x)
+    assert first.tolist() == [2] and second.tolist() == [1]
+    with pytest.raises(RuntimeError, match="not twice"):
+        second.backward()

@@ -5,8 +5,10 @@ write them, on four devices of the CPU in the place of GPUs. It prints what they
 import io
 import json
 import threading
+import warnings
 
 import jax
+import numpy
 
 DEVICES = jax.local_devices()
 
@@ -128,27 +130,134 @@ def frequent():
     return sorted(places)
 
 
-def copies():
-    """The device of the losses of steps that may not copy to another device, or their errors."""
-    model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Dropout(0.1), nn.Linear(8, 2))
-    model.to("cuda:1")
-    x, y = torch.ones(6, 4, device="cuda:1"), torch.tensor([0, 1] * 3, device="cuda:1")
-    optimizer = torch.optim.AdamW(model.parameters())
+class Reads:
+    """How often numbers are copied from a device to the host, in a block."""
 
-    def step():
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
+    def __enter__(self):
+        self.count, kind = 0, type(jax.numpy.ones(1))
+        self.before = kind, kind._value, numpy.asarray, numpy.array
 
-    errors = []
-    for call in (step, torch.compile(step)):
-        for _ in range(3):
-            call()
+        def counted(function):
+            def call(value, *args, **kwargs):
+                self.count += isinstance(value, kind)
+                return function(value, *args, **kwargs)
+
+            return call
+
+        kind._value = property(counted(kind._value.fget))
+        numpy.asarray, numpy.array = counted(numpy.asarray), counted(numpy.array)
+        return self
+
+    def __exit__(self, *raised):
+        kind, kind._value, numpy.asarray, numpy.array = self.before
+
+
+NETWORKS = {
+    "convolution": lambda: nn.Sequential(
+        nn.Conv1d(1, 4, 3), nn.BatchNorm1d(4), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2)
+    ),
+    "attention": lambda: nn.Sequential(
+        nn.Linear(4, 8), nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), nn.Flatten()
+    ),
+    "perceptron": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(4, 8), nn.LayerNorm(8), nn.Dropout(0.1), nn.Linear(8, 2)
+    ),
+}
+OPTIMIZERS = {
+    "convolution": ("SGD", "Adam", "Adagrad"),
+    "attention": ("AdamW", "Adafactor"),
+    "perceptron": ("RMSprop", "RAdam", "NAdam", "Rprop"),
+}
+
+
+def transfers():
+    """By network and optimizer, of a step as it is and compiled: copies to another device, which
+    raise, and to the host.
+    """
+    x, y = torch.ones(6, 1, 4, device="cuda:1"), torch.tensor([0, 1] * 3, device="cuda:1")
+    losses = {"squares": torch.square, "labels": lambda z: nn.functional.cross_entropy(z, y)}
+    counts = {}
+    for network, names in OPTIMIZERS.items():
+        for name in names:
+            loss_of = losses["labels" if name in ("AdamW", "Adagrad") else "squares"]
+            model = NETWORKS[network]().to("cuda:1")
+            optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01)
+
+            def step(model=model, optimizer=optimizer, loss_of=loss_of):
+                optimizer.zero_grad()
+                loss = loss_of(model(x)).mean()
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            counts[f"{network}, {name}"] = [reads_of(step), reads_of(torch.compile(step))]
+    return counts
+
+
+def reads_of(step):
+    for _ in range(3):
+        step()
+    with jax.transfer_guard_device_to_device("disallow_explicit"), Reads() as reads:
+        assert str(step().device) == "cuda:1"
+    return reads.count
+
+
+def loading():
+    """The devices of batches, and whether `to` returns them as they are."""
+    data = torch.utils.data.TensorDataset(torch.arange(8.0).reshape(4, 2), torch.arange(4))
+    results = []
+    torch.cuda.set_device(1)
+    for options in ({}, {"num_workers": 1}, {"pin_memory_device": "cuda:2"}, {"pin_memory": False}):
+        loader = torch.utils.data.DataLoader(data, 2, **{"pin_memory": True} | options)
         with jax.transfer_guard_device_to_device("disallow_explicit"):
-            errors.append(error_of(lambda call=call: str(call().device)))
-    return errors
+            batches = list(loader)
+            place = batches[0][0].device
+            same = [x.to(place, non_blocking=True) is x for batch in batches for x in batch]
+        sums = [(x * 2 + 1).sum().item() for x, _ in batches]
+        with_model = nn.Linear(2, 1, device=place)(batches[0][0]).device
+        results.append([str(place), all(same), sums, str(with_model)])
+    torch.cuda.set_device(0)
+    return results
+
+
+def reads_are_counted():
+    x = torch.ones(2, device="cuda:1") * 2
+    with Reads() as reads:
+        x.sum().item()
+    return reads.count
+
+
+def between():
+    """What torch.cuda.comm does, with a gradient, and what asks about pairs of GPUs."""
+    comm, x = torch.cuda.comm, torch.arange(4.0, requires_grad=True)
+    parts = comm.scatter(x, [0, 1, 2], [1, 1, 2])
+    copies = comm.broadcast(parts[2], ["cuda:1", "cuda:2"])
+    total = comm.reduce_add([copies[0], copies[1] * 2], 1)
+    joined = comm.gather([parts[0], parts[1], total], destination=-1)
+    joined.sum().backward()
+    (added,) = comm.reduce_add_coalesced([[copies[0]], [copies[1]]])
+    return {
+        "places": [str(y.device) for y in (*parts, *copies, total, joined, added)],
+        "numbers": [joined.tolist(), added.tolist(), x.grad.tolist()],
+        "peers": torch.cuda.can_device_access_peer(0, 1),
+        "no peer": error_of(lambda: torch.cuda.can_device_access_peer(0, 9))[0],
+        "shapes": error_of(lambda: comm.reduce_add([torch.ones(1), torch.ones(2)]))[2],
+    }
+
+
+def settings():
+    """Of memory and of reads that wait."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_per_process_memory_fraction(0.75)
+        torch.cuda.set_per_process_memory_fraction(0.5)
+    modes = [torch.cuda.get_sync_debug_mode()]
+    for mode in "warn", "error", 0:
+        torch.cuda.set_sync_debug_mode(mode)
+        modes.append(torch.cuda.get_sync_debug_mode())
+    errors = [error_of(lambda: torch.cuda.set_sync_debug_mode("x"))[2]]
+    errors.append(error_of(lambda: torch.cuda.set_per_process_memory_fraction(1.5))[2])
+    return [len(caught), torch.cuda.get_per_process_memory_fraction(), modes, errors]
 
 
 def streams():
@@ -217,7 +326,11 @@ def main():
                 ],
                 "mixed precision": [mixed_precision("cpu"), mixed_precision("cuda:2")],
                 "frequent": frequent(),
-                "copies": copies(),
+                "transfers": transfers(),
+                "reads are counted": reads_are_counted(),
+                "loading": loading(),
+                "between": between(),
+                "settings": settings(),
                 "streams": streams(),
                 "two devices": error_of(lambda: (a + b).tolist()),
                 "in place": in_place_on_two(),
@@ -228,4 +341,5 @@ def main():
     )
 
 
-main()
+if __name__ == "__main__":  # which workers of loaders import
+    main()

@@ -48,8 +48,42 @@ def test_frequent_calls_on_two_devices_stay_on_theirs():
     assert printed()["frequent"] == [["cpu", "cuda:1"]]
 
 
-def test_a_step_copies_nothing_to_another_device():
-    assert printed()["copies"] == ["cuda:1", "cuda:1"]
+def test_a_step_copies_nothing_to_another_device_nor_to_the_host():
+    """Copies to another device raise. An uncompiled `cross_entropy` reads its labels to check them,
+    and nothing else is read.
+    """
+    counts = printed()["transfers"]
+    with_labels = [counts.pop("convolution, Adagrad"), counts.pop("attention, AdamW")]
+    assert with_labels == [[1, 0]] * 2
+    assert len(counts) == 7 and set(map(tuple, counts.values())) == {(0, 0)}, counts
+    assert printed()["reads are counted"] > 0
+
+
+def test_batches_are_made_on_the_current_device():
+    """Where PyTorch moves a pinned batch without waiting, nothing is left to be moved."""
+    sums = [2 * (0 + 1 + 2 + 3) + 4.0, 2 * (4 + 5 + 6 + 7) + 4.0]
+    assert printed()["loading"] == [
+        ["cuda:1", True, sums, "cuda:1"],
+        ["cuda:1", True, sums, "cuda:1"],
+        ["cuda:2", True, sums, "cuda:2"],
+        ["cpu", True, sums, "cpu"],
+    ]
+
+
+def test_copies_between_devices():
+    results = printed()["between"]
+    places = ["cuda:0", "cuda:1", "cuda:2", "cuda:1", "cuda:2", "cuda:1", "cpu", "cuda:0"]
+    assert results["places"] == places
+    assert results["numbers"] == [[0.0, 1.0, 6.0, 9.0], [4.0, 6.0], [1.0, 1.0, 3.0, 3.0]]
+    assert results["peers"] is False and results["no peer"] is True
+    assert results["shapes"] == "input 1 has invalid size: got (2,), but expected (1,)"
+
+
+def test_settings_of_memory_and_of_reads():
+    warned, fraction, modes, errors = printed()["settings"]
+    assert (warned, fraction, modes) == (1, 0.75, [0, 1, 2, 0])
+    assert errors[0].startswith("invalid value of debug_mode, expected one of `default`, `warn`")
+    assert errors[1] == "Invalid fraction value: 1.5. Allowed range: 0~1"
 
 
 def test_streams_and_what_is_not_known_of_a_device():

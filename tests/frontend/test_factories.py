@@ -389,6 +389,7 @@ def test_lists_that_hold_themselves():
 
 def test_integers_beyond_64_bits_become_floats():
     assert jaxgrad.tensor([2**64, 1], dtype=jaxgrad.float64).tolist() == [2.0**64, 1]
+    assert jaxgrad.tensor([True, 1.5, 2**64]).tolist() == [1, 1.5, 2.0**64]
     with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         jaxgrad.tensor(2**64)
 

@@ -583,3 +583,13 @@ def test_torch_function_sees_attributes():
         assert x.dtype is torch.float32 and not calls
     (x * 2).sum().backward()
     assert type(x.grad) is Logged and x.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_a_parameter_made_of_data():
+    make = jaxgrad.Tensor._make_subclass
+    for requires_grad in (True, False):
+        parameter = make(jaxgrad.nn.Parameter, jaxgrad.ones(2), requires_grad)
+        assert type(parameter) is jaxgrad.nn.Parameter and parameter.requires_grad is requires_grad
+    layer = jaxgrad.nn.Linear(2, 2)
+    layer.weight = make(jaxgrad.nn.Parameter, jaxgrad.zeros(2, 2), True)
+    assert layer(jaxgrad.ones(2)).tolist() == layer.bias.tolist()

@@ -265,3 +265,50 @@ def test_derivatives_of_every_order(randomness):
     assert torch.allclose(tangent, factors @ (3 * point**2))
     compiled = torch.compile(output)
     assert torch.allclose(compiled(point), factors @ point**3)
+
+
+IN_MEMORY = {
+    "uniform_": lambda t: t.uniform_(),
+    "normal_": lambda t: t.normal_(),
+    "random_": lambda t: t.random_(100),
+    "bernoulli_": lambda t: t.bernoulli_(0.5),
+    "exponential_": lambda t: t.exponential_(),
+    "rand_like": torch.rand_like,
+    "randint_like": lambda t: torch.randint_like(t, 100),
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_draws_for_examples_are_in_the_order_of_memory(name):
+    """As PyTorch's are: those of a call without `vmap` on the whole tensor."""
+    draw, x = IN_MEMORY[name], torch.ones(3, 2, 4)
+    torch.manual_seed(0)
+    expected = draw(x.clone().movedim(-1, 0))
+    torch.manual_seed(0)
+    numbers = torch.vmap(draw, in_dims=-1, randomness="different")(x.clone())
+    assert numbers.tolist() == expected.tolist()
+    nested = torch.vmap(torch.vmap(draw, 1, randomness="different"), 0, randomness="different")
+    torch.manual_seed(0)
+    expected = draw(x.clone().movedim(2, 1))
+    torch.manual_seed(0)
+    assert nested(x.clone()).tolist() == expected.tolist()
+
+
+def test_numbers_for_the_last_dimension_are_pytorchs():
+    x = torch.ones(2, 3)
+    torch.manual_seed(0)
+    numbers = torch.vmap(lambda t: t.uniform_(), in_dims=-1, randomness="different")(x)
+    assert [[round(n, 4) for n in row] for row in numbers.tolist()] == [
+        [0.4963, 0.132],
+        [0.7682, 0.3074],
+        [0.0885, 0.6341],
+    ]
+
+
+def test_one_draw_for_all_examples_is_contiguous():
+    x = torch.ones(8, 4, 3)
+    torch.manual_seed(0)
+    expected = torch.ones(8, 4).normal_()
+    torch.manual_seed(0)
+    numbers = torch.vmap(lambda t: t.normal_(), in_dims=-1, randomness="same")(x)
+    assert (numbers == expected).all()

@@ -130,3 +130,11 @@ def test_extremes_in_place_and_sums_of_powers():
     assert [tensor.tolist() for tensor in tensors] == [[0.5, 0], [1]]
     sums = torch._foreach_powsum([torch.tensor([1.0, -2.0])], 3)
     assert [total.item() for total in sums] == [9]
+
+
+def test_extremes_of_tensors_and_a_number():
+    tensors = [torch.tensor([1.0, -2.0]), torch.tensor([3.0])]
+    assert [t.tolist() for t in torch._foreach_maximum(tensors, 0.5)] == [[1, 0.5], [3]]
+    assert [t.tolist() for t in torch._foreach_minimum(tensors, [0.5, 2])] == [[0.5, -2], [2]]
+    with pytest.raises(RuntimeError, match="scalar tensor expected to be 0 dim"):
+        torch._foreach_add(tensors, torch.tensor([1.0, 2.0]))

@@ -229,3 +229,11 @@ def test_what_raises(name):
     call, error, words = REFUSED[name]
     with pytest.raises(error, match=words):
         call(torch.nested.nested_tensor(ragged()))
+
+
+def test_conversions_to_the_dtype_of_another_nested_tensor():
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)])
+    assert x.to(x) is x and x.to(torch.empty_like(x)) is x and x.to(x.dtype) is x
+    assert x.to(x, copy=True) is not x
+    wide = x.to(x.double())
+    assert wide.dtype is torch.float64 and wide.is_nested and wide[1].tolist() == [[1, 1, 1]]

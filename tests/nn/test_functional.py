@@ -7,6 +7,7 @@ from helpers.as_torch import as_torch, error
 
 import jaxgrad
 import jaxgrad.nn.functional as F
+from jaxgrad import nn
 
 X = numpy.linspace(-1, 1, 12).reshape(3, 4)
 CLASSES = numpy.array([1, 0, 3])
@@ -173,3 +174,29 @@ def test_wrong_arguments_of_layers_and_functions(torch):
             words="Explicit attn_mask should not be set when is_causal=True",
         ),
     ]
+
+
+ROWS, IMAGES = (2, 4), (1, 4, 6, 6)
+LAYERS_OF_FUNCTIONS = [
+    *[("relu", nn.ReLU(), ROWS), ("linear", nn.Linear(4, 2), ROWS), ("prelu", nn.PReLU(), ROWS)],
+    *[("softmax", nn.Softmax(1), ROWS), ("layer_norm", nn.LayerNorm(4), ROWS)],
+    *[("conv2d", nn.Conv2d(4, 2, 3), IMAGES), ("batch_norm", nn.BatchNorm2d(4), IMAGES)],
+    *[("conv_transpose2d", nn.ConvTranspose2d(4, 2, 3), IMAGES), ("dropout", nn.Dropout(), ROWS)],
+    *[("max_pool2d", nn.MaxPool2d(2), IMAGES), ("pad", nn.ZeroPad2d(1), IMAGES)],
+    *[("interpolate", nn.Upsample(scale_factor=2), IMAGES), ("mse_loss", nn.MSELoss(), ROWS, ROWS)],
+]
+
+
+@pytest.mark.parametrize("name, layer, shapes", [(n, m, s) for n, m, *s in LAYERS_OF_FUNCTIONS])
+def test_layers_call_what_programs_put_in_the_place_of_a_function(name, layer, shapes, monkeypatch):
+    original, calls = getattr(F, name), []
+
+    def counted(*args, **kwargs):
+        calls.append(name)
+        return original(*args, **kwargs)
+
+    args = [jaxgrad.ones(shape) for shape in shapes]
+    layer(*args)
+    monkeypatch.setattr(F, name, counted)
+    layer(*args)
+    assert calls == [name]

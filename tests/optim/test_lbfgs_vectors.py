@@ -3,6 +3,7 @@ gives.
 """
 
 import copy
+import math
 
 import numpy
 import pytest
@@ -136,3 +137,12 @@ def test_warnings_of_a_closure_are_the_users():
     with numpy.errstate(divide="raise"):
         optimizer.step(told)
     assert set(seen) == {"raise"}
+
+
+@pytest.mark.parametrize("tolerance", [math.inf, -math.inf])
+def test_a_gradient_of_zeros(tolerance):
+    """Of parameters that the closure does not use."""
+    parameters = [jaxgrad.ones(3), jaxgrad.ones(2)]
+    optimizer = jaxgrad.optim.LBFGS(parameters, 0.01, tolerance_grad=tolerance)
+    assert optimizer.step(lambda: jaxgrad.tensor([10])).tolist() == [10]
+    assert parameters[0].tolist() == [1, 1, 1]

@@ -57,6 +57,11 @@ OPERATORS = {
     "csr to csc": (("coo", "csr", "csc"), lambda t, x, p: x.to_sparse_csc()),
     "csc to csr": (("coo", "csr", "csc"), lambda t, x, p: x.to_sparse_csr()),
     "matmul": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: x @ p["w"]),
+    "mul of a batch": (COO, lambda t, x, p: x * t.stack([p["m"], 2 * p["m"]])),
+    "mul of a column": (COO, lambda t, x, p: x * p["m"][:, :1]),
+    "broadcast_to": (COO, lambda t, x, p: t._sparse_broadcast_to(x, (3, *x.shape))),
+    "add to nothing": (COO, lambda t, x, p: t.sparse_coo_tensor(x.shape).double() + x),
+    "sum with a product": (ROWS, lambda t, x, p: t.addmm(p["m"] @ p["m"].T, x, x.t())),
     "mv": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: x @ p["w"][:, 0]),
     "rmatmul": (("coo", "uncoalesced", "csr", "csc"), lambda t, x, p: p["m"].t() @ x),
     "sum": (LAYOUTS[:3], lambda t, x, p: x.sum()),
@@ -175,3 +180,18 @@ def test_triangular_systems(upper, transpose):
             for framework in (torch, jaxgrad)
         ]
         numpy.testing.assert_allclose(*solutions[::-1], 1e-9, 1e-12, err_msg=f"SEED={SEED}")
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_sampled_products(batch):
+    draw = numpy.random.default_rng([SEED, len(batch), 9])
+    rows, inner, columns = draw.integers(1, 5, 3)
+    pattern = draw.normal(size=(rows, columns)) * (draw.random((rows, columns)) > 0.4)
+    operands = draw.normal(size=(*batch, rows, inner)), draw.normal(size=(*batch, inner, columns))
+    answers = []
+    for framework in (torch, jaxgrad):
+        input = framework.tensor(numpy.broadcast_to(pattern, (*batch, rows, columns)).copy())
+        parts = input.to_sparse_csr(), *map(framework.tensor, operands)
+        product = framework.sparse.sampled_addmm(*parts, beta=0.3, alpha=0.7)
+        answers.append(product.to_dense().numpy())
+    numpy.testing.assert_allclose(answers[1], answers[0], rtol=1e-9, atol=1e-9)

@@ -10,6 +10,9 @@ import pytest
 from helpers import lowering
 from helpers.problems import Problem
 
+from jaxgrad import platforms
+from jaxgrad.ops import cards
+
 PROBLEMS: dict[str, Problem] = lowering.first_problems()
 WITHOUT_KERNEL = "linalg.eig", "linalg.eigvals"  # on TPUs
 # inside of a shard_map, the kernel of TPUs is in a loop that JAX refuses
@@ -47,6 +50,26 @@ def test_float32(name):
         text = lowering.lower(function, *arrays).as_text()
         assert "callback" not in text
         assert "func.func public @main" in text
+
+
+def without_samples():
+    """The operators of the table of which others are made."""
+    names = {name.rpartition(".")[2] for name in PROBLEMS}
+    names |= {name.removeprefix("nn.functional.").replace(".", "_") for name in PROBLEMS}
+    return sorted({*cards.names()} - names)
+
+
+def test_every_operator_is_lowered():
+    assert "_rounded_view" in without_samples()
+    assert not {"sin", "linalg_inv", "sort"} & {*without_samples()}
+
+
+@pytest.mark.parametrize("part", with_marks(range(10), 10))
+def test_operators_without_samples(part):
+    """The value and the gradient of the example in the table."""
+    for name in without_samples()[part::10]:
+        for platform, lowered in platforms.row(name).items():
+            assert not (lowered.error or lowered.calls_back), (name, platform)
 
 
 @pytest.mark.parametrize("name", WITHOUT_KERNEL)

@@ -2,6 +2,9 @@
 TPUs. `make test` takes some of each.
 """
 
+import math
+import re
+
 import pytest
 from helpers import lowering
 from helpers.distribution_cases import CASES, make
@@ -76,6 +79,25 @@ LOSSES = {
     "triplet": lambda x: F.triplet_margin_loss(x, x + 1, x * 2),
     "ctc": lambda x: F.ctc_loss(
         x[:, None].log_softmax(-1), torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1])
+    ),
+}
+
+INDICES, ROW_ENDS = torch.tensor([[0, 1, 2], [1, 0, 3]]), torch.tensor([0, 1, 2, 3])
+WEIGHTS, MASK = torch.ones(4, 2), torch.ones(3, 4, dtype=torch.bool).tril()
+# functions of a (3, 4) tensor x, by tensors of other layouts and kinds
+LAYOUTS = {
+    "coo": lambda x: torch.sparse_coo_tensor(INDICES, x[0, :3], (3, 4)) @ WEIGHTS,
+    "csr": lambda x: torch.sparse_csr_tensor(ROW_ENDS, INDICES[1], x[0, :3], (3, 4)) @ WEIGHTS,
+    "masked": lambda x: torch.masked.softmax(x, -1, mask=MASK),
+    "jagged": lambda x: (
+        torch.nested.nested_tensor_from_jagged(x, ROW_ENDS[[0, 1, 3]]).sin().values()
+    ),
+    "rounded": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -8, 7),
+    "rounded channels": lambda x: torch.fake_quantize_per_channel_affine(
+        x, torch.ones(3), torch.zeros(3, dtype=torch.int32), 0, -8, 7
+    ),
+    "quantized": lambda x: (
+        torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.qint8).dequantize() * x
     ),
 }
 
@@ -170,6 +192,34 @@ def test_optimizers(name):
     lower(training_step(model, optimizer, lambda y: (y * y).sum()), torch.ones(2, 4))
 
 
+def arguments_of(text):
+    """The shapes of a program's arguments, and whether a result takes the memory of each."""
+    (line,) = re.findall(r"func.func public @main\((.*)\) -> ", text)
+    for argument in re.split(r", (?=%arg)", line):
+        (sizes,) = re.findall(r": tensor<((?:\d+x)*)\w+>", argument)
+        yield tuple(map(int, sizes.split("x")[:-1])), "tf.aliasing_output" in argument
+
+
+@pytest.mark.parametrize("name", some(OPTIMIZERS, 5))
+def test_steps_write_into_the_memory_of_what_they_update(name):
+    """All parameters and all state with dimensions, on each platform and in a compiled program."""
+    model = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Tanh(), nn.Linear(8, 4, bias=False))
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.01, **options)
+    step = torch.jit(training_step(model, optimizer, lambda y: (y * y).sum()))
+    x = torch.ones(3, 4)
+    step(x)  # which makes the state
+    state = [*model.parameters(), *(v for kept in optimizer.state.values() for v in kept.values())]
+    updated = sorted(tuple(t.shape) for t in state if isinstance(t, torch.Tensor) and t.ndim)
+    for platform in ("cpu", *lowering.PLATFORMS):
+        text = step.trace(x).lower(lowering_platforms=(platform,)).as_text()
+        pairs = [pair for pair in arguments_of(text) if pair[0]]
+        assert sorted(shape for shape, is_donated in pairs if is_donated) == updated
+        assert [shape for shape, is_donated in pairs if not is_donated] == [(3, 4)]
+    memory = step.lower(x).compile().memory_analysis()
+    assert memory.alias_size_in_bytes >= 4 * sum(map(math.prod, updated))
+
+
 def test_closure_of_lbfgs():
     """LBFGS itself runs on the host: what is compiled is the closure."""
     model = nn.Linear(4, 3)
@@ -207,6 +257,17 @@ def test_layers(name):
 @pytest.mark.parametrize("name", some(LOSSES, 8))
 def test_losses(name):
     lower(torch.func.grad(LOSSES[name]), torch.randn(3, 4))
+
+
+@pytest.mark.parametrize("name", some(LAYOUTS, 3))
+def test_layouts(name):
+    """The gradient, and its derivative in forward mode."""
+
+    def step(x):
+        gradient = torch.func.grad(lambda x: LAYOUTS[name](x).sin().sum())
+        return torch.func.jvp(gradient, (x,), (x + 1,))
+
+    lower(step, torch.randn(3, 4))
 
 
 @pytest.mark.parametrize("name", some(CASES, 15))

@@ -390,3 +390,20 @@ def test_gradient_of_eigenvectors_is_symmetric(is_compiled):
     part = 0.49541900947986545
     expected = [[-0.3302793396532435, part], [part, 0.3302793396532435]]
     numpy.testing.assert_allclose(a.grad.numpy(), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("function", ["eig", "eigvals"])
+def test_eigenvalues_of_infinite_elements_are_refused(function):
+    matrix = jaxgrad.tensor([[1.0, 2.0], [float("nan"), 4.0]])
+    with pytest.raises(RuntimeError, match="input tensor should not contain infs or NaNs"):
+        getattr(jaxgrad.linalg, function)(matrix)
+
+
+def test_out_of_eigenvalues_of_another_dtype():
+    matrix, integers = jaxgrad.eye(2), jaxgrad.empty(0, dtype=jaxgrad.int32)
+    wide = jaxgrad.empty(0, dtype=jaxgrad.complex128)
+    assert jaxgrad.linalg.eigvals(matrix, out=wide) is wide and wide.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="but got eigenvalues with dtype Int"):
+        jaxgrad.linalg.eig(matrix, out=(integers, integers))
+    with pytest.raises(RuntimeError, match="but got eigenvectors with dtype Int"):
+        jaxgrad.linalg.eig(matrix, out=(wide, integers))

@@ -348,7 +348,16 @@ def check_derivatives(function, *arrays):
 
 
 def test_pivots_that_are_no_rows():
-    packed = jaxgrad.eye(2)
+    packed, right = jaxgrad.eye(2), jaxgrad.ones(2, 1)
     for pivots in ([0, 1], [1, 3]):
-        with pytest.raises(RuntimeError, match=r"must be between 1 and LU.size\(-2\) inclusive"):
-            jaxgrad.lu_unpack(packed, jaxgrad.tensor(pivots, dtype=jaxgrad.int32))
+        pivots = jaxgrad.tensor(pivots, dtype=jaxgrad.int32)
+        for call in (
+            lambda p=pivots: jaxgrad.lu_unpack(packed, p),
+            lambda p=pivots: jaxgrad.linalg.lu_solve(packed, p, right),
+            lambda p=pivots: jaxgrad.lu_solve(right, packed, p),
+            lambda p=pivots: jaxgrad.linalg.ldl_solve(packed, p, right),
+        ):
+            with pytest.raises(
+                RuntimeError, match=r"must be between 1 and LU.size\(-2\) inclusive"
+            ):
+                call()

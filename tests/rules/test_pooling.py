@@ -187,3 +187,12 @@ def test_roi_pooling_of_negative_and_empty_regions():
     maxima.sum().backward()
     assert image.grad.ravel().tolist() == [1.0, 0.0, 0.0, 0.0]
     count("regions")
+
+
+def test_maxima_of_no_channels():
+    pool = jaxgrad.nn.functional.adaptive_max_pool2d
+    assert pool(jaxgrad.ones(0, 4, 3), 2).shape == (0, 2, 2)
+    assert jaxgrad.nn.functional.adaptive_max_pool1d(jaxgrad.ones(0, 4), 3).shape == (0, 3)
+    for shape in ((2, 0, 3), (1, 0, 4, 3)):
+        with pytest.raises(RuntimeError, match="non-zero size for non-batch dimensions"):
+            pool(jaxgrad.ones(shape), 2)

@@ -127,3 +127,13 @@ def test_custom_mapping(torch):
         torch.mm(x[0], x[0].t())
     counts = counted.get_flop_counts()["Global"]
     return {str(operator): count for operator, count in counts.items()}, calls
+
+
+def test_a_table_without_a_limit_of_its_depth():
+    nn = jaxgrad.nn
+    model = nn.Sequential(nn.Sequential(nn.Sequential(nn.Linear(2, 2))))
+    counter_of = importlib.import_module("jaxgrad.utils.flop_counter").FlopCounterMode
+    with counter_of(display=False, depth=None) as counter:
+        model(jaxgrad.ones(1, 2))
+    assert "Sequential.0.0.0" in counter.get_table()
+    assert "Sequential.0" not in counter.get_table(1)

@@ -21,7 +21,7 @@ from ...frontend import factories
 from ...names.missing import missing_in
 from ...tape import pytree, torch_function
 from ...tape.sparse_tensor import CARRIED, SparseTensor, sparse, values_of
-from ...tape.tensor import Tensor
+from ...tape.tensor import Tensor, check_differentiable
 
 LAYOUTS = (devices.strided, devices.sparse_coo, devices.sparse_csr)
 DTYPES = frozenset(["float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"])
@@ -64,6 +64,8 @@ class MaskedTensor(Tensor):
                 stacklevel=users_stacklevel(),
             )
         data, mask = matched(data.detach(), mask)
+        if requires_grad:
+            check_differentiable(data)
         return attach(values_in(data).clone(), mask.clone()).requires_grad_(requires_grad)
 
     @staticmethod
@@ -174,7 +176,9 @@ class MaskedTensor(Tensor):
 
     def _refuse_sparse(self, name):
         if self.is_sparse:
-            raise ValueError(f"MaskedTensors with sparse data do not have {name}")
+            raise ValueError(
+                f"MaskedTensors with sparse data do not have is_contiguous: call of {name}()"
+            )
 
     # ---- gradients
 

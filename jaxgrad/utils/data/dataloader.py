@@ -71,9 +71,9 @@ class DataLoader(Generic[_T_co]):
     RuntimeError; 0: none. worker_init_fn: called by each worker with its number.
     multiprocessing_context: the start method or a context of `multiprocessing`; see
     docs/conventions.md for the default. in_order: whether batches come in the order of the sampler;
-    False: as they are ready. pin_memory: on an
-    accelerator, batches of a class with a method `pin_memory` are replaced by its result; tensors
-    need none. pin_memory_device: without effect.
+    False: as they are ready. pin_memory: batches go to an accelerator, so that `to` need not copy
+    them; those of a class with a method `pin_memory` are replaced by its result.
+    pin_memory_device: that accelerator, such as "cuda:1"; by default the current one.
 
     An exception of a worker is raised here, as its own type, with the traceback of the worker; a
     worker that was killed raises RuntimeError. Raises ValueError for options that exclude each

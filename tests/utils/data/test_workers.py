@@ -355,7 +355,8 @@ def test_pinning(monkeypatch):
         assert [type(batch) for batch in loader] == [loaded.Pins] * 2
     monkeypatch.setattr("jaxgrad.utils.data.dataloader.has_accelerator", lambda: True)
     pin = torch.utils.data._utils.pin_memory.pin_memory
-    monkeypatch.setattr("jaxgrad.utils.data._utils.iterators.has_accelerator", lambda: True)
+    place = "jaxgrad.utils.data._utils.pin_memory.accelerator"
+    monkeypatch.setattr(place, lambda: torch.device("cpu"))
     assert list(loader) == [{"pinned": [0]}, {"pinned": [1]}]
     x = torch.ones(2)
     assert pin([x, {"a": (x, "text")}])[1]["a"] == (x, "text")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .... import nn
 from ....functions.quantization import per_channel_affine_float_qparams
 from ....names.not_provided import names_of
+from ._float_layers import check_float_layer
 
 
 class _RoundsTable:
@@ -28,13 +29,7 @@ class _RoundsTable:
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
         """The layer with the table of one of `nn` that has a `qconfig`."""
-        if type(mod) is not cls._FLOAT_MODULE:
-            raise AssertionError(
-                f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}, got "
-                f"{type(mod).__name__}"
-            )
-        if not getattr(mod, "qconfig", None):
-            raise AssertionError("Input float module must have a valid qconfig")
+        check_float_layer(cls, mod)
         options = {name: getattr(mod, name) for name in cls._arguments}
         return cls(**options, _weight=mod.weight, qconfig=mod.qconfig).train(mod.training)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .... import nn
 from ....names.not_provided import names_of
 from ..quantized.quantize import convolution_arguments
+from ._float_layers import check_float_layer
 
 
 class _RoundsWeight:
@@ -22,13 +23,7 @@ class _RoundsWeight:
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
         """The layer with the parameters of one of `nn` that has a `qconfig`."""
-        if type(mod) is not cls._FLOAT_MODULE:
-            raise AssertionError(
-                f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}, got "
-                f"{type(mod).__name__}"
-            )
-        if not getattr(mod, "qconfig", None):
-            raise AssertionError("Input float module must have a valid qconfig")
+        check_float_layer(cls, mod)
         source = mod[0] if isinstance(mod, nn.Sequential) else mod
         layer = cls(**cls._arguments_of(source), qconfig=mod.qconfig)
         layer.weight, layer.bias = source.weight, source.bias

@@ -6,12 +6,11 @@ import itertools
 import queue
 import warnings
 
-from ....core.device import has_accelerator
 from ....core.tracebacks import hide_frames, users_stacklevel
 from .. import sampler
 from ..dataset import IterableDataset
 from .fetch import fetcher, parts_of
-from .pin_memory import pin_memory
+from .pin_memory import pin_memory, place_of
 from .worker import End, Failure
 from .workers import GONE, PATIENCE, Crew
 
@@ -40,7 +39,7 @@ class _BaseDataLoaderIter:
         self._indices = iter(self._index_sampler)
         # drawn without workers too, so that what follows is the same
         self._base_seed = sampler.new_seed(loader.generator) if base_seed is None else base_seed
-        self._pins = loader.pin_memory and has_accelerator()
+        self._place = place_of(loader)
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._known_length, self._num_yielded = loader._IterableDataset_len_called, 0
 
@@ -61,7 +60,7 @@ class _BaseDataLoaderIter:
         self._num_yielded += 1
         if self._known_length is not None and self._num_yielded > self._known_length:
             self._warn_of_length()
-        return pin_memory(batch) if self._pins else batch
+        return batch if self._place is None else pin_memory(batch, self._place)
 
     def _next_data(self):
         raise NotImplementedError(f"{type(self).__name__} must define _next_data")

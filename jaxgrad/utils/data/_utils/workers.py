@@ -23,6 +23,7 @@ from ....core.device import default_device, jax_device
 from . import messages
 from .collate import added_functions
 from .fetch import parts_of
+from .pin_memory import place_of
 from .worker import Setting, Work, failure_of, run
 
 # how long a worker may take to end by itself before it is ended
@@ -54,7 +55,8 @@ class Crew:
         self.workers, launch = start(loader, base_seed)
         self.by_value = launch.by_value
         self.arrived: queue.SimpleQueue = queue.SimpleQueue()
-        arguments = list(self.workers), self.arrived, jax_device(default_device())
+        place = place_of(loader) or jax_device(default_device())
+        arguments = list(self.workers), self.arrived, place
         receiver = threading.Thread(target=_receive, args=arguments, daemon=True)
         receiver.start()
         self.shut_down = weakref.finalize(self, stop, self.workers, receiver, os.getpid())
