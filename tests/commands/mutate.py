@@ -347,14 +347,17 @@ def lower(problem, order):
 
 
 def samples_of(target):
-    """The samples that evaluate a formula, those of operators of its name first; by their second
-    derivatives where the first ones of no such sample do.
+    """The samples that evaluate a formula, those of operators of its name, or that use it, first;
+    by their second derivatives where the first ones of no such sample do.
     """
     name, formulas = target.operator.strip("_"), set(target.formulas)
+    users = [other.operator for other in targets(None) if target.operator in other.formula.calls]
+    names = {known.strip("_") for known in (name, *users)}
 
     def distance(index):
         operator = SAMPLES[index][1].name.rpartition(".")[2]
-        return 0 if operator == name else 1 if operator in name or name in operator else 2
+        is_near = any(operator in known or known in operator for known in names)
+        return 0 if operator == name else 1 if is_near else 2
 
     ordered = sorted(range(len(SAMPLES)), key=distance)
     near = [index for index in ordered if distance(index) < 2]
