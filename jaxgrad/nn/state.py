@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -308,10 +309,18 @@ class _WrappedHook:
     """
 
     def __init__(self, hook: Callable[..., Any], module: Any = None):
-        self.hook, self.module, self.with_module = hook, module, module is not None
+        self.__setstate__({"hook": hook, "with_module": module is not None, "module": module})
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.hook(self.module, *arguments) if self.with_module else self.hook(*arguments)
+        return self.hook(self.module(), *arguments) if self.with_module else self.hook(*arguments)
+
+    def __getstate__(self):
+        return {**vars(self), "module": self.module() if self.with_module else None}
+
+    def __setstate__(self, state):
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        # weakly, so that a module without other references is freed at once
+        self.module = weakref.ref(state["module"]) if self.with_module else None
 
 
 def _load(module, state, prefix, assign, keys, errors):
