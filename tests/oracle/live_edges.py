@@ -92,6 +92,15 @@ def edge_of(sample, cut):
     return sample
 
 
+def is_taken(entry, sample):
+    """Whether PyTorch computes a sample: what it raises for edges are errors of all kinds."""
+    try:
+        live_op_db.CHECKS["value"](torch, live_op_db.Call(entry, sample))
+    except Exception:
+        return False
+    return True
+
+
 def is_accepted(entry):
     differs = any(entry.full_name in names for names in ACCEPTED.values())
     return differs or live_op_db.is_accepted(entry, "value")
@@ -112,12 +121,12 @@ def test_edges(entry):
         samples = live_op_db.samples_of(entry, dtype, "value")
         for place, sample in draw.sample(samples, min(SAMPLES, len(samples))):
             cut = draw.choice([*CUTS])
+            sample = edge_of(sample, cut)
+            if not is_taken(entry, sample):
+                continue
             try:
-                if live_op_db.compare("value", entry, edge_of(sample, cut)):
+                if live_op_db.compare("value", entry, sample):
                     checks.count(f"edges: {cut}")
-            except NotImplementedError as error:
-                if "not dense" not in str(error):
-                    raise
             except Exception as error:
                 error.add_note(f"--seed {SEED}: {dtype}, sample {place}, {cut}")
                 raise
