@@ -35,6 +35,10 @@ NO_OP = (
     'module; to_empty(device="cpu") before gives the module memory to copy to'
 )
 
+POSITIONAL = (
+    "Positional args are being deprecated, use kwargs instead: destination=, prefix= and keep_vars="
+)
+
 
 class _IncompatibleKeys(NamedTuple):
     """The keys that `load_state_dict` did not find, and those that it did not use."""
@@ -64,7 +68,7 @@ class ModuleState(Members):
 
     def state_dict(
         self,
-        *,
+        *args: Any,
         destination: dict[str, Any] | None = None,
         prefix: str = "",
         keep_vars: bool = False,
@@ -73,13 +77,19 @@ class ModuleState(Members):
         path.
 
         The tensors share the storage of the module's and are detached, unless `keep_vars`.
-        destination: the dict to fill. prefix: precedes each path.
+        destination: the dict to fill. prefix: precedes each path. args: the three by position,
+        which warns.
 
         >>> layer = jaxgrad.nn.Linear(1, 2)
         >>> {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
         {'weight': (2, 1), 'bias': (2,)}
         """
         note(self)
+        if args:
+            warnings.warn(POSITIONAL, FutureWarning, stacklevel=users_stacklevel())
+            given = (*args, *(None, "", False)[len(args) :])
+            destination = given[0] if destination is None else destination
+            prefix, keep_vars = prefix or given[1], keep_vars or given[2]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
