@@ -28,10 +28,22 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)
 # used namespace comes before those of others that begin with the same letters.
 BOOSTS = {
     **{f"reference/{name}.md": 5 for name in {entry.space for entry in coverage.torch_names()}},
-    **{"reference/torch.md": 8, "reference/torch.nn.functional.md": 8, "reference/torch.nn.md": 8},
-    **{"reference/torch.Tensor.md": 3, "reference/torch.distributions.md": 2, "gallery": 2},
+    **{f"reference/{name}.md": 5 for name in reference.FURTHER},
+    **{
+        "reference/torch.md": 8,
+        "reference/torch.nn.functional.md": 10,
+        "reference/torch.nn.md": 12,
+    },
+    **{"reference/torch.Tensor.md": 7, "reference/torch.distributions.md": 2, "gallery": 2},
     **{"reference/jaxgrad.md": 5},
-    **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
+    **{f"reference/torch.{name}.md": 8 for name in ("sparse", "nested", "masked")},
+    **{
+        f"reference/torch.{name}.md": 4
+        for name in ("profiler", "utils.benchmark", "distributed", "cuda")
+    },
+    **{"reference/torch.utils.tensorboard.md": 4, "reference/torch.nn.attention.md": 1},
+    **{"reference/torch.fx.passes.split_module.md": 1},
+    **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 10, "": 20},
 }
 ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
 ROWS = "api/autograd_rows.md"

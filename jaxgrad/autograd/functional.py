@@ -288,6 +288,22 @@ def _by_columns(func, create_graph, strict, inputs):
     return tuple(rows) if several_outputs else rows[0]
 
 
+def _construct_standard_basis_for(tensors, tensor_numels) -> tuple[Tensor, ...]:
+    """The basis vectors of the product of the spaces of some tensors without dimensions or with
+    one, as a matrix for each tensor, with as many rows as there are vectors.
+
+    tensor_numels: the number of elements of each tensor.
+
+    >>> from jaxgrad.autograd.functional import _construct_standard_basis_for
+    >>> _construct_standard_basis_for((jaxgrad.ones(1), jaxgrad.ones(1)), (1, 1))
+    (tensor([[1.],
+            [0.]]), tensor([[0.],
+            [1.]]))
+    """
+    columns = zip(_jacobian_blocks.basis(tensors), tensor_numels, strict=True)
+    return tuple([column.reshape(-1, count) for column, count in columns])
+
+
 def _check_strategy(strategy):
     if strategy not in (FORWARD, REVERSE):
         raise AssertionError(

@@ -45,6 +45,12 @@ class BackwardHook:
     def leave(self, output):
         """Return the output for the caller."""
         is_tuple = isinstance(output, tuple)
+        if not is_tuple and not isinstance(output, Tensor):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(output)} from {type(self.module).__name__}",
+                stacklevel=2,
+            )
         outputs = output if is_tuple else (output,)
         outputs, positions = _with_hook(outputs, self._on_output_gradients)
         self.outputs, self.output_positions = len(outputs), positions

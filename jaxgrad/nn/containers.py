@@ -449,6 +449,71 @@ class ParameterDict(Module):
         except KeyError:
             return default
 
+    def __reversed__(self) -> Iterator[str]:
+        note(self)
+        return reversed(self._keys)
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        union = self.copy()
+        union.update(other)
+        return union
+
+    def __ror__(self, other: Mapping[str, Any]) -> ParameterDict:
+        union = ParameterDict(other)
+        union.update(self)
+        return union
+
+    def __ior__(self, other: ParameterDict) -> Self:
+        self.update(other)
+        return self
+
+    def copy(self) -> ParameterDict:
+        """Return another dict of the same values.
+
+        >>> list(jaxgrad.nn.ParameterDict({"n": 3}).copy())
+        ['n']
+        """
+        return ParameterDict(self.items())
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return the value of `key`, which is `default` from now on if there is none.
+
+        >>> jaxgrad.nn.ParameterDict({"n": 3}).setdefault("n", 4)
+        3
+        """
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Remove all values.
+
+        >>> values = jaxgrad.nn.ParameterDict({"n": 3})
+        >>> values.clear()
+        >>> len(values)
+        0
+        """
+        for key in list(self._keys):
+            del self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove and return the last pair of key and value. Raises KeyError if there is none.
+
+        >>> jaxgrad.nn.ParameterDict({"n": 3}).popitem()
+        ('n', 3)
+        """
+        key, _ = self._keys.popitem()
+        self._keys[key] = None
+        return key, self.pop(key)
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Return another dict, of `keys`, whose values are `default`.
+
+        >>> jaxgrad.nn.ParameterDict().fromkeys(["n"], 3).items()
+        [('n', 3)]
+        """
+        return ParameterDict((key, default) for key in keys)
+
     def pop(self, key: str) -> Any:
         """Remove and return the value of `key`. Raises KeyError if there is none.
 

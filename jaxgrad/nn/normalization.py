@@ -419,6 +419,7 @@ class _RunningNorm(Module):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
+    _version = 2
     ranks = ()  # the numbers of dimensions of an input
     default_tracking = default_affine = True
 
@@ -448,6 +449,16 @@ class _RunningNorm(Module):
             buffers["num_batches_tracked"] = factories.zeros((), dtype=dtypes.int64, device=device)
         for name, tensor in buffers.items():
             self.register_buffer(name, tensor)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *arguments):
+        """Load a state; files of PyTorch before 0.4.1, of version 1, have no count of batches."""
+        if self.track_running_stats and (local_metadata.get("version") or 1) < 2:
+            count = factories.zeros((), dtype=dtypes.int64)
+            is_known = self.num_batches_tracked is not None and not self.num_batches_tracked.is_meta
+            state_dict.setdefault(
+                f"{prefix}num_batches_tracked", self.num_batches_tracked if is_known else count
+            )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *arguments)
 
     def reset_running_stats(self) -> None:
         """Set the running mean to 0, the running variance to 1 and the count of batches to 0."""

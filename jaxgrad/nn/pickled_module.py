@@ -35,7 +35,7 @@ def pickled(attributes: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a module in PyTorch's form."""
     state = {name: value for name, value in attributes.items() if name not in OMITTED}
     for name in (*FORWARD, *BACKWARD, *STATE):
-        state[name] = OrderedDict(attributes[name])
+        state[name] = OrderedDict(attributes.get(name, {}))  # programs delete them
     for options, (name, option) in OPTIONS.items():
         hooks = state[name].items()
         state[options] = OrderedDict((n, True) for n, hook in hooks if getattr(hook, option, False))
@@ -48,7 +48,7 @@ def pickled(attributes: dict[str, Any]) -> dict[str, Any]:
             else:
                 state[name][number] = function
     has_any = bool(state["_backward_hooks"])
-    state[IS_FULL] = bool(attributes["_backward_hooks"]) if has_any else None
+    state[IS_FULL] = bool(attributes.get("_backward_hooks")) if has_any else None
     return state
 
 

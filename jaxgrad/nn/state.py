@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -32,6 +33,10 @@ NO_OP = (
     "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
     "current model, which is a no-op. assign=True makes the tensors of the state dict those of the "
     'module; to_empty(device="cpu") before gives the module memory to copy to'
+)
+
+POSITIONAL = (
+    "Positional args are being deprecated, use kwargs instead: destination=, prefix= and keep_vars="
 )
 
 
@@ -63,7 +68,7 @@ class ModuleState(Members):
 
     def state_dict(
         self,
-        *,
+        *args: Any,
         destination: dict[str, Any] | None = None,
         prefix: str = "",
         keep_vars: bool = False,
@@ -72,13 +77,19 @@ class ModuleState(Members):
         path.
 
         The tensors share the storage of the module's and are detached, unless `keep_vars`.
-        destination: the dict to fill. prefix: precedes each path.
+        destination: the dict to fill. prefix: precedes each path. args: the three by position,
+        which warns.
 
         >>> layer = jaxgrad.nn.Linear(1, 2)
         >>> {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
         {'weight': (2, 1), 'bias': (2,)}
         """
         note(self)
+        if args:
+            warnings.warn(POSITIONAL, FutureWarning, stacklevel=users_stacklevel())
+            given = (*args, *(None, "", False)[len(args) :])
+            destination = given[0] if destination is None else destination
+            prefix, keep_vars = prefix or given[1], keep_vars or given[2]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -308,10 +319,18 @@ class _WrappedHook:
     """
 
     def __init__(self, hook: Callable[..., Any], module: Any = None):
-        self.hook, self.module, self.with_module = hook, module, module is not None
+        self.__setstate__({"hook": hook, "with_module": module is not None, "module": module})
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.hook(self.module, *arguments) if self.with_module else self.hook(*arguments)
+        return self.hook(self.module(), *arguments) if self.with_module else self.hook(*arguments)
+
+    def __getstate__(self):
+        return {**vars(self), "module": self.module() if self.with_module else None}
+
+    def __setstate__(self, state):
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        # weakly, so that a module without other references is freed at once
+        self.module = weakref.ref(state["module"]) if self.with_module else None
 
 
 def _load(module, state, prefix, assign, keys, errors):

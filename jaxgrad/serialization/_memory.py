@@ -103,8 +103,11 @@ class Loading:
             return self._restored(location, size) if chosen is None else as_device(chosen.device)
         if isinstance(target, dict):
             target = target.get(location, location)
-            return self._restored(target, size) if isinstance(target, str) else as_device(target)
-        return self._restored(location, size) if target is None else as_device(target)
+            is_name = isinstance(target, str)
+            return self._restored(target, size) if is_name else self._present(as_device(target))
+        if target is None:
+            return self._restored(location, size)
+        return self._present(as_device(target))
 
     def _restored(self, location: str, size: int) -> device | None:
         """The device that a file names. A file made on a CPU loads on the default device."""
@@ -122,6 +125,10 @@ class Loading:
                 f"with {shown(location)}): give map_location, as in torch.load(f, "
                 "map_location='cpu')"
             ) from None
+        return self._present(device)
+
+    def _present(self, device: device) -> device:
+        """The device, which JAX must have."""
         if not (is_meta(device) or has(device.type)):
             kind = "a CUDA device" if device.type == "cuda" else f"the device {device}"
             raise self.source.refuse(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 
+from ..core.device import sparse_coo as _sparse_coo
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..names.missing import MissingName
@@ -141,6 +142,11 @@ def _softmax(name, input, dim, dtype, operator):
         raise NotImplementedError(
             f"Could not run 'aten::_sparse{name}' with arguments from the 'CPU' backend: the tensor"
             " is dense"
+        )
+    if input.layout is not _sparse_coo:
+        raise NotImplementedError(
+            f"Could not run 'aten::_sparse{name}' with arguments from the 'SparseCsrCPU' backend: "
+            f"take x.to_sparse(), since x has the layout {input.layout}"
         )
     input = input if dtype is None else input.to(dtype)
     if not input.is_floating_point():

@@ -52,7 +52,9 @@ def refuse(name: str):
 
 def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
-    if name in ops.library.copies and name != "narrow_copy":
+    if name == "narrow_copy":  # no copy of what `narrow` shows: it takes no negative start
+        return args[0].narrow_copy(*args[1:], **kwargs)
+    if name in ops.library.copies:
         return _copy_of_view(name, *args, **kwargs)
     if any(map(_holds_compressed, (*args, *kwargs.values()))):
         return _compressed.call(name, args, kwargs)

@@ -1,8 +1,10 @@
 """`make accelerator` runs to its end on a CPU, and finds what is wrong."""
 
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -112,3 +114,42 @@ def test_the_command_writes_a_report(tmp_path):
     assert report["parts"]["programs"]["programs"] > 0
     assert report["parts"]["scripts"]["trained"]
     assert "No accelerator" in (tmp_path / "accelerator-report.md").read_text()
+
+
+def extra(folder, programs=(), environment=(), **files):
+    """What is installed with JAX on a machine with some programs and files of devices."""
+    for name, text in {"bin": None, "dev": None, "pci": None, **files}.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(exist_ok=True) if text is None else path.write_text(text)
+    for name, text in programs:
+        path = folder / "bin" / name
+        path.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
+        path.chmod(0o755)
+    places = {"DEV": str(folder / "dev"), "PCI": str(folder / "pci")}
+    places["PATH"] = str(folder / "bin")
+    for name in ("cat", "grep", "head", "ls", "sed", "tr"):
+        (folder / "bin" / name).symlink_to(shutil.which(name))
+    script = Path(__file__).parent / "extra_of_jax"
+    result = subprocess.run(
+        ["/bin/sh", str(script)], env=places | dict(environment), capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_what_is_installed_with_jax(tmp_path):
+    """By the driver of NVIDIA, the device of AMD, and the ways in which TPUs show."""
+    for version, expected in (("12.8", "[cuda12]"), ("13.0", "[cuda13]")):
+        text = f"GPU 0: NVIDIA H200\n| Driver Version: 580.65   CUDA Version: {version} |"
+        assert extra(tmp_path / version, [("nvidia-smi", text)]) == expected
+    parts = {
+        "nothing": ({}, ""),
+        "kfd": ({"dev__kfd": ""}, "[rocm7-local]"),
+        "accel": ({"dev__accel0": ""}, "[tpu]"),
+        "v5e": ({"pci__0__vendor": "0x1ae0\n", "pci__0__device": "0x0063\n"}, "[tpu]"),
+        "card": ({"pci__0__vendor": "0x1ae0\n", "pci__0__device": "0x0042\n"}, ""),
+    }
+    for name, (files, expected) in parts.items():
+        assert extra(tmp_path / name, **files) == expected, name
+    assert extra(tmp_path / "named", environment=[("TPU_NAME", "local")]) == "[tpu]"

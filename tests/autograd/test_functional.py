@@ -754,3 +754,11 @@ def test_derivatives_of_inputs_without_dimensions(torch):
             functional.jacobian(lambda x: x.sum(), v, **options),
         ]
     return told
+
+
+def test_the_standard_basis_of_several_tensors():
+    basis = jaxgrad.autograd.functional._construct_standard_basis_for
+    tensors = jaxgrad.zeros(2), jaxgrad.zeros(()), jaxgrad.zeros(3, dtype=jaxgrad.float64)
+    results = basis(tensors, (2, 1, 3))
+    assert [result.dtype for result in results] == [tensor.dtype for tensor in tensors]
+    assert jaxgrad.cat([result.float() for result in results], 1).equal(jaxgrad.eye(6))

@@ -170,6 +170,16 @@ def test_tangents_of_a_written_argument():
     assert [tangents[0].item(), tangents[1].tolist()] == [25.0, [[10.0, 15.0]]]
 
 
+def test_the_tangent_of_a_product_with_itself_in_place():
+    def square(x):
+        x = x * 1
+        vmap(vmap(lambda a: a.mul_(a)))(x)
+        return x
+
+    x = jaxgrad.tensor([[3.0, -1.0]])
+    assert func.jvp(square, (x,), (jaxgrad.ones(1, 2),))[1].tolist() == [[6.0, -2.0]]
+
+
 def test_a_write_that_is_not_recorded_has_tangents_and_no_history():
     def loss(x):
         y = x * x

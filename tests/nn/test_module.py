@@ -663,6 +663,29 @@ def test_a_hook_must_be_callable():
         nn.Identity().register_forward_hook(3)
 
 
+def test_dicts_of_parameters_are_dicts():
+    """The expected values are PyTorch's."""
+    named = nn.ParameterDict({"x": jaxgrad.ones(1), "y": jaxgrad.ones(2)})
+    other = nn.ParameterDict().fromkeys(["p", "q"], 3)
+    union = named | other
+    union |= {"z": 1}
+    assert union.popitem() == ("z", 1)
+    assert union.setdefault("x", 4) is named["x"] and union.setdefault("w", 5) == 5
+    assert list(reversed(union)) == ["w", "q", "p", "y", "x"]
+    assert list({"v": 0} | union.copy()) == ["v", "x", "y", "p", "q", "w"]
+    other.clear()
+    assert not len(other) and list(named) == ["x", "y"]
+
+
+def test_state_dicts_by_position():
+    """The expected values are PyTorch's."""
+    layer, held = nn.Linear(1, 2), {"q": 1}
+    with pytest.warns(FutureWarning, match="Positional args are being deprecated"):
+        assert layer.state_dict({}, "p.", True)["p.bias"] is layer.bias
+    with pytest.warns(FutureWarning, match="Positional args are being deprecated"):
+        assert list(layer.state_dict({}, "p.", destination=held)) == ["q", "p.weight", "p.bias"]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Using .*non-full backward hook:FutureWarning")
 def test_backward_hooks_of_the_last_operator():

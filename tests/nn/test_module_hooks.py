@@ -1,8 +1,10 @@
 """Hooks of all modules run in PyTorch's order, and compiled functions see them."""
 
 import contextlib
+import gc
 import importlib
 import pickle
+import weakref
 
 import pytest
 from helpers.as_torch import as_torch
@@ -203,3 +205,33 @@ def test_hooks_are_pickled_with_their_module(kind):
     getattr(restored, f"register_{kind}_hook")(note_call).remove()
     restored(jaxgrad.ones(1, 2, requires_grad=True)).sum().backward()
     assert len(NOTED) == 2
+
+
+def test_backward_hooks_warn_of_an_output_that_they_do_not_see():
+    class InDict(jaxgrad.nn.Module):
+        def forward(self, x):
+            return {"x": x * 2}
+
+    module = InDict()
+    module.register_full_backward_hook(lambda *arguments: None)
+    with pytest.warns(UserWarning, match="should be a Tensor or a tuple of Tensors"):
+        module(jaxgrad.ones(2, requires_grad=True))
+
+
+def test_a_module_with_a_hook_that_gets_it_is_freed_at_once():
+    module = jaxgrad.nn.Linear(1, 1)
+    module._register_load_state_dict_pre_hook(print, True)
+    reference = weakref.ref(module)
+    gc.disable()
+    try:
+        del module
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_modules_without_the_dict_of_hooks_are_pickled():
+    module = jaxgrad.nn.Linear(1, 1)
+    del module._state_dict_pre_hooks
+    again = pickle.loads(pickle.dumps(module))
+    assert list(again.state_dict()) == ["weight", "bias"]

@@ -69,3 +69,16 @@ def test_cross_map_normalization():
     assert repr(jaxgrad.nn.CrossMapLRN2d(3)) == "CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)"
     with pytest.raises(ValueError, match="CrossMapLRN2d: Expected input to be 4D, got 3D instead"):
         jaxgrad.nn.CrossMapLRN2d(3)(x[0])
+
+
+@pytest.mark.parametrize("version", [1, None])
+def test_states_of_early_versions_have_no_count_of_batches(version):
+    norm = jaxgrad.nn.BatchNorm2d(3)
+    state = norm.state_dict()
+    assert state._metadata[""]["version"] == 2
+    del state["num_batches_tracked"]
+    with pytest.raises(RuntimeError, match="num_batches_tracked"):
+        norm.load_state_dict(state)
+    state._metadata[""]["version"] = version
+    norm.load_state_dict(state)
+    assert norm.num_batches_tracked.item() == 0

@@ -230,3 +230,38 @@ def test_observers(name):
             assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
             np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=where)
             checks.count("dtypes")
+
+
+MOVES = {
+    "bits8": ("t", "contiguous", "flip", "roll", "part", "joined", "repeated", "taken"),
+    "bits16": ("t", "contiguous", "flip", "roll", "part", "joined", "repeated", "taken"),
+    "float4_e2m1fn_x2": ("t", "contiguous", "flip", "roll", "part", "joined", "repeated", "taken"),
+    "uint4": ("t", "flip", "roll", "part", "joined", "taken"),
+    "int3": ("t", "flip", "roll", "part", "joined", "taken"),
+}
+
+
+@pytest.mark.parametrize("place", ROUNDS)
+@pytest.mark.parametrize("name", MOVES)
+def test_bits(name, place):
+    numbers = generator(place).integers(0, 256, (4, 6)).astype(np.uint8)
+    where = int(generator(place).integers(0, 4))
+
+    def moved(library):
+        bits = library.from_numpy(numbers.copy()).view(getattr(library, name))
+        results = {
+            "t": lambda: bits.t(),
+            "contiguous": lambda: bits.t().contiguous().clone(),
+            "flip": lambda: bits.flip(0),
+            "roll": lambda: bits.roll(where, 0),
+            "part": lambda: bits[where:, ::2],
+            "joined": lambda: library.cat([bits[where:], bits[:where], bits]),
+            "repeated": lambda: bits.repeat(2, 1),
+            "taken": lambda: bits.index_select(0, library.tensor([where, 0])),
+        }
+        moves = [results[one]() for one in MOVES[name]]
+        kind = library.uint8 if moves[0].element_size() == 1 else library.int16
+        shown = [one.view(kind) for one in moves]
+        return shown + [library.tensor([*one.stride()]) for one in moves]
+
+    agree(moved, 0, f"{name} {place}")

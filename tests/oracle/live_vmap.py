@@ -117,14 +117,16 @@ def facts_of_draw(t, name, call):
     start()
     batch = call.batch(t)
     dim = call.in_dims[0] if isinstance(call.in_dims, tuple) else call.in_dims
-    batch = batch.movedim(dim, 0).contiguous()
+    batch = batch.movedim(dim, 0).clone()
     if call.randomness == "same":
-        batch = batch[0, 0] if call.is_nested else batch[0]
+        batch = (batch[0, 0] if call.is_nested else batch[0]).contiguous()
     # PyTorch's chunks go on in the stream of random numbers, where each of them is a draw here. It
-    # fills other layouts in another order, and drops by other numbers where examples have the same
-    is_known = call.randomness == "same" or (call.chunk_size is None and dim == 0)
+    # drops by other numbers where examples have the same. A tensor that is made inside has the
+    # layout of a new one here
+    is_of_argument = dim == 0 or name != "bernoulli_ of p"
+    is_known = call.randomness == "same" or (call.chunk_size is None and is_of_argument)
     is_known &= "dropout" not in name
-    again = function(t, batch.clone(), generator)
+    again = function(t, batch, generator)
     is_equal = bool(t.isclose(rows, again.to(rows.dtype), atol=1e-6).all())
     return tuple(drawn.shape), str(drawn.dtype), is_equal if is_known else None
 

@@ -726,3 +726,13 @@ def test_storages_begin_at_multiples_of_the_alignment():
         offsets = [archive.get_record_offset(f"data/{number}") for number in (0, 1)]
     assert [offset % 4096 for offset in offsets] == [0, 0]
     assert [x.tolist() for x in load_bytes(file.getvalue())] == [[1] * 3, [0] * 5]
+
+
+@pytest.mark.parametrize("place", ["cuda", "cuda:1", jaxgrad.device("cuda"), {"cpu": "cuda"}])
+def test_map_location_to_a_device_that_is_not_there(place, monkeypatch):
+    monkeypatch.setattr("jaxgrad.serialization._memory.has", lambda kind: False)
+    file = io.BytesIO()
+    jaxgrad.save(jaxgrad.ones(2), file)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        jaxgrad.load(file, map_location=place)

@@ -396,3 +396,13 @@ def test_permuted_tensors_without_elements_are_not_coalesced():
         False,
     ]
     assert x.transpose(0, 1).is_coalesced()
+
+
+def test_narrow_copy_and_softmax_of_layouts():
+    x = jaxgrad.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]).to_sparse()
+    assert jaxgrad.narrow_copy(x, 1, 1, 2).to_dense().tolist() == [[0, 2], [3, 0]]
+    with pytest.raises(RuntimeError, match="Invalid range to narrow"):
+        jaxgrad.narrow_copy(x, 0, 1, 2)
+    for function in (jaxgrad.sparse.softmax, jaxgrad.sparse.log_softmax):
+        with pytest.raises(NotImplementedError, match="SparseCsrCPU"):
+            function(x.to_sparse_csr(), 1)

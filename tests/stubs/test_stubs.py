@@ -42,7 +42,7 @@ UNKNOWN = {
     *("Sequential.forward", "data_parallel", "gather"),
     # containers of any values
     *("ParameterDict.__getitem__", "ParameterDict.get", "ParameterDict.pop"),
-    *("ParameterList.__getitem__", "StateLoader.copy"),
+    *("ParameterDict.setdefault", "ParameterList.__getitem__", "StateLoader.copy"),
     "RNNBase.permute_hidden",  # a tensor, or two in an LSTM
 }
 

@@ -248,27 +248,45 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
+def _validate_pruning_amount_init(amount) -> None:
+    """Raise TypeError or ValueError for what is no amount to prune."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    whole = isinstance(amount, numbers.Integral)
+    if amount < 0 or (not whole and not amount <= 1.0):
+        raise ValueError(AMOUNT.format(amount))
+
+
+def _validate_pruning_amount(amount: float, tensor_size: int) -> None:
+    """Raise ValueError for a number beyond the size of a tensor."""
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
+    """The number of elements or slices for an amount.
+
+    >>> from jaxgrad.nn.utils import prune
+    >>> [prune._compute_nparams_toprune(amount, 17) for amount in (3, 0.4)]
+    [3, 7]
+    """
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 class _Amount(BasePruningMethod):
     """A method that prunes a number of elements or slices, or a share of them."""
 
     def __init__(self, amount: float):
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if amount < 0 or (not whole and not amount <= 1.0):
-            raise ValueError(AMOUNT.format(amount))
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def count(self, size: int) -> int:
         """Return how many of `size` elements or slices to prune."""
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to "
-                f"prune={size}"
-            )
-        return self.amount
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 class _Unstructured(_Amount):

@@ -5,6 +5,7 @@ from helpers.as_torch import as_torch, error, parameters
 
 import jaxgrad
 from jaxgrad import nn
+from jaxgrad.nn.utils import prune
 
 
 def prune_of(torch):
@@ -130,3 +131,13 @@ def test_random_pruning():
     prune.random_structured(layer, "weight", 4, dim=0)
     after = layer.weight_mask.numpy()
     assert ((after == 0).all(1)).sum() == 4 and (after <= mask).all()
+
+
+def test_amounts():
+    counts = [prune._compute_nparams_toprune(amount, 17) for amount in (0, 10, 1.0, 0.4)]
+    assert counts == [0, 10, 17, 7]
+    for amount, kind in (("3", TypeError), (1.1, ValueError), (-10, ValueError)):
+        with pytest.raises(kind):
+            prune._validate_pruning_amount_init(amount)
+    with pytest.raises(ValueError, match="should be smaller than the number of parameters"):
+        prune._validate_pruning_amount(20, 19)
