@@ -212,7 +212,7 @@ def named_arguments(mod, args, kwargs) -> dict[str, Any]:
 
 def _signature(mod) -> inspect.Signature:
     if getattr(type(mod), "forward", None) is FunctionLayer.forward and mod.function:
-        return mod.input_signature()
+        return mod._input_signature()
     return inspect.signature(getattr(mod, "forward", mod))
 
 

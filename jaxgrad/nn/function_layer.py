@@ -85,7 +85,7 @@ class FunctionLayer(Module):
         function = _FUNCTIONAL.get(self.function.__name__, self.function)
         return function(*args, **kwargs, **options)
 
-    def input_signature(self) -> inspect.Signature:
+    def _input_signature(self) -> inspect.Signature:
         """The parameters of `forward`: those of `function` that are no options."""
         known = inspect.signature(self.function).parameters
         return inspect.Signature([known[name] for name in known if name not in self._names])

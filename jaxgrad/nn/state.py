@@ -87,9 +87,9 @@ class ModuleState(Members):
         note(self)
         if args:
             warnings.warn(POSITIONAL, FutureWarning, stacklevel=users_stacklevel())
-            given = (*args, *(None, "", False)[len(args) :])
-            destination = given[0] if destination is None else destination
-            prefix, keep_vars = prefix or given[1], keep_vars or given[2]
+            first, second, third = (*args, *(None, "", False)[len(args) :])
+            destination = first if destination is None else destination
+            prefix, keep_vars = prefix or second, keep_vars or third
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

@@ -2,6 +2,7 @@
 few programs make all shapes.
 """
 
+import contextlib
 import math
 import threading
 from collections import Counter
@@ -120,9 +121,10 @@ def test_integers(shape, bounds):
 def test_integers_in_other_dtypes(dtype):
     bounds = (0, 251) if dtype == "uint8" else (-32000, 32001)
     expected = jax.random.randint(key_of(0), (70000,), *bounds, jnp.int64).astype(dtype)
-    assert_same_bits(
-        drawn(jaxgrad.randint, *bounds, (70000,), dtype=getattr(jaxgrad, dtype)), expected
-    )
+    is_half = dtype in ("float16", "bfloat16")
+    with pytest.warns(match="is out of bounds") if is_half else contextlib.nullcontext():
+        numbers = drawn(jaxgrad.randint, *bounds, (70000,), dtype=getattr(jaxgrad, dtype))
+    assert_same_bits(numbers, expected)
 
 
 def test_random_orders():
