@@ -34,6 +34,11 @@ class LeavesLevel:
     def __init__(self, leaves):
         self.leaves = leaves
 
+    def is_differentiated_by(self, run) -> bool:
+        """Whether a backward pass ends at one of the leaves."""
+        nodes = [known_edge_of(leaf)[0] for leaf in self.leaves if is_tracked(leaf)]
+        return run is not None and any(node.sequence in run.ends for node in nodes)
+
     def wrapper(self, value):
         """How a tensor prints inside of the transform; None for one that does not depend on the
         leaves.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
+
+from .mode import current_pass, transform_levels
 
 # one count for all lists, so that a number means one hook for good: guards compare numbers
 _next_number = itertools.count().__next__
@@ -70,6 +73,24 @@ def register(hooks: Hooks, hook) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def register_in_transform(hooks: Hooks, hook) -> RemovableHandle:
+    """`register` for a hook of gradients. Inside of a transform by reverse mode it runs in the passes
+    of that transform, and not in those of transforms around it or of the caller.
+    """
+    levels = [level for level in transform_levels.get() if hasattr(level, "is_differentiated_by")]
+    if not levels or not callable(hook):
+        return register(hooks, hook)
+    level = levels[-1]
+
+    @functools.wraps(hook)
+    def in_transform(*arguments):
+        if level in transform_levels.get() or level.is_differentiated_by(current_pass.get()):
+            return hook(*arguments)
+        return None
+
+    return register(hooks, in_transform)
 
 
 def name_of(hook) -> str:

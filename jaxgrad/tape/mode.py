@@ -31,6 +31,9 @@ saves_inference = contextvars.ContextVar("jaxgrad.saves_inference", default=Fals
 # how many transforms of `jaxgrad.func` enclose the current call
 transforms = contextvars.ContextVar("jaxgrad.transforms", default=0)
 
+# the innermost backward pass that is running in the current context
+current_pass = contextvars.ContextVar("jaxgrad.current_pass", default=None)
+
 # the transforms of `jaxgrad.func` around the current call, the outermost first, by which tensors
 # print; each has the `level` of forward mode that it entered, or None
 transform_levels = contextvars.ContextVar("jaxgrad.transform_levels", default=())

@@ -13,7 +13,7 @@ import itertools
 import weakref
 
 from . import handle_lock
-from .hooks import Hooks, register
+from .hooks import Hooks, register_in_transform
 
 # inlined: the accessors of tape/tensor.py
 
@@ -173,7 +173,7 @@ class Node:
         """
         extras = self.more()
         extras.post_hooks = Hooks() if extras.post_hooks is None else extras.post_hooks
-        return register(extras.post_hooks, fn)
+        return register_in_transform(extras.post_hooks, fn)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` before each run of the node, with the gradients that arrived.
@@ -190,7 +190,7 @@ class Node:
         """
         extras = self.more()
         extras.pre_hooks = Hooks() if extras.pre_hooks is None else extras.pre_hooks
-        return register(extras.pre_hooks, fn)
+        return register_in_transform(extras.pre_hooks, fn)
 
     def _sequence_nr(self) -> int:
         return int(self.sequence)  # a fraction in the graph of a call that was opened

@@ -52,6 +52,7 @@ class Pass:
 
     is_selective = False  # whether `visit` skips some nodes
     takes_sparse = True  # whether leaves may get sparse gradients
+    ends = ()  # the numbers of the nodes at which it ends, if it goes to some alone
 
     def __init__(self, retain_graph: bool, create_graph: bool):
         self.retain_graph, self.create_graph = retain_graph, create_graph

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 
-# the innermost pass that is running in the current context
-current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
+from ...tape.mode import current_pass as current
 
 # every so many nested passes, one runs in a new thread
 DEPTH = 20

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...tape import interception
 from ...tape.asked_edge import find_edge
-from ...tape.hooks import Hooks, RemovableHandle, register
+from ...tape.hooks import Hooks, RemovableHandle, register, register_in_transform
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, known_leaf_state, known_node, leaf_state
 from .reentrant import current
@@ -37,7 +37,7 @@ class HookMethods:
                 "cannot register a hook on a tensor that doesn't require gradient: one of shape "
                 f"{list(self.shape)}"
             )
-        return register(hooks_of(self), hook)
+        return register_in_transform(hooks_of(self), hook)
 
     def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
         """Call `hook(tensor)` after each accumulation into the `.grad` of this leaf.
