@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextvars
 
+from ..tape.mode import current_pass
 from ..tape.node import next_sequence_number
-from ._engine.reentrant import current
 from ._engine.saved_tensor_hooks import saved_tensors_hooks
 
 # the pushed hooks of this context, innermost last
@@ -20,7 +20,7 @@ def _is_checkpoint_valid() -> bool:
     >>> jaxgrad.autograd._is_checkpoint_valid()
     True
     """
-    run = current.get()
+    run = current_pass.get()
     return run is None or run.is_to_all
 
 

@@ -16,7 +16,6 @@ from fractions import Fraction
 import jax
 import numpy as np
 
-from ..autograd._engine import reentrant
 from ..capture.graph_input import seen_input
 from ..capture.replay import Replay, output_of, part_of
 from ..core import elementary
@@ -122,7 +121,7 @@ def open_call(node: Openable):
         node_annotations.packing.reset(packing)
     for sibling in nodes:
         sibling.lead_to(edges)
-    run = reentrant.current.get()
+    run = mode.current_pass.get()
     while run is not None:
         run.graph_has_grown()
         run = run.around

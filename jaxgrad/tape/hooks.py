@@ -76,8 +76,8 @@ def register(hooks: Hooks, hook) -> RemovableHandle:
 
 
 def register_in_transform(hooks: Hooks, hook) -> RemovableHandle:
-    """`register` for a hook of gradients. Inside of a transform by reverse mode it runs in the passes
-    of that transform, and not in those of transforms around it or of the caller.
+    """`register` for a hook of gradients. Inside of a transform by reverse mode it runs in the
+    passes of that transform, and not in those of transforms around it or of the caller.
     """
     levels = [level for level in transform_levels.get() if hasattr(level, "is_differentiated_by")]
     if not levels or not callable(hook):

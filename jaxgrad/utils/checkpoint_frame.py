@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 
 import jax
 
-from ..autograd._engine import reentrant
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
 from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
@@ -208,7 +207,7 @@ class CheckpointedCall:
     # ---- recomputations
 
     def unpack(self, slot: SavedSlot) -> Tensor:
-        run = reentrant.current.get()
+        run = mode.current_pass.get()
         key = group.get() or run or self
         tensors = None if key is self else self.recomputed.get(key)
         if tensors is None:
@@ -254,13 +253,13 @@ class CheckpointedCall:
     def settings(self):
         """Restore grad mode, default dtype and autocast of the first run, outside of any pass."""
         before, off = mode.switch(RECORD), mode.off.set(self.off)
-        current = reentrant.current.set(None)
+        current = mode.current_pass.set(None)
         dtypes.set_default_dtype(self.dtype)
         try:
             with autocast.entered(self.casting):
                 yield
         finally:
-            reentrant.current.reset(current)
+            mode.current_pass.reset(current)
             mode.off.reset(off)
             mode.switch(before)
 

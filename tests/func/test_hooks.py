@@ -1,5 +1,5 @@
-"""Hooks inside of transforms: they run in the passes of the innermost one by reverse mode alone. The
-numbers are those of torch 2.13.
+"""Hooks inside of transforms: they run in the passes of the innermost one by reverse mode alone.
+The numbers are those of torch 2.13.
 """
 
 import pytest

@@ -24,7 +24,7 @@ from ...core.unrecorded import unrecorded
 from ...storage import commit
 from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
-from ...tape.mode import INFERENCE, current_mode, off, with_grad
+from ...tape.mode import INFERENCE, current_mode, current_pass, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
 from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import CARRIED
@@ -32,7 +32,6 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
-from .reentrant import current
 from .residuals import saved_tensors
 
 # inlined: the accessors of tape/tensor.py
@@ -64,7 +63,7 @@ class Pass:
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
         self.callbacks, self.ending = [], []
-        self.before, self.around = commit.Before(), current.get()
+        self.before, self.around = commit.Before(), current_pass.get()
         self.depth = 0 if self.around is None else self.around.depth + 1
         self.is_to_all = self.around is None or self.around.is_to_all
         self.watchers = observers.watch(self) if observers.started else ()
@@ -85,9 +84,9 @@ class Pass:
         self.roots = roots
         if traced_hooks.outer_nodes.get() is not None:
             traced_hooks.outer_nodes.get().record(roots, self.runs)
-        before, around = current_mode.get(), current.get()
+        before, around = current_mode.get(), current_pass.get()
         try:
-            current.set(self)
+            current_pass.set(self)
             # `with_grad` inlined for the usual case
             is_usual = not self.create_graph and before < INFERENCE
             current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
@@ -119,7 +118,7 @@ class Pass:
             try:
                 current_mode.set(before)
             finally:
-                current.set(around)
+                current_pass.set(around)
             while self.ending:
                 self.ending.pop(0)()
 
@@ -460,9 +459,9 @@ def queue_callback(callback):
 
     Raises RuntimeError outside of a backward pass.
     """
-    if current.get() is None:
+    if current_pass.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    current.get().callbacks.append(callback)
+    current_pass.get().callbacks.append(callback)
 
 
 def keep_objects(results, objects):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextvars
 import threading
 
-from ...tape.mode import current_pass as current
-
 # every so many nested passes, one runs in a new thread
 DEPTH = 20
 

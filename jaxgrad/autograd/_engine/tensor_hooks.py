@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ...tape import interception
 from ...tape.asked_edge import find_edge
 from ...tape.hooks import Hooks, RemovableHandle, register, register_in_transform
+from ...tape.mode import current_pass
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, known_leaf_state, known_node, leaf_state
-from .reentrant import current
 
 
 class HookMethods:
@@ -191,7 +191,7 @@ class _Gathering:
 
     def hook(self, position):
         def hook(gradient):
-            self.arrive(current.get(), position, gradient)
+            self.arrive(current_pass.get(), position, gradient)
 
         return hook
 

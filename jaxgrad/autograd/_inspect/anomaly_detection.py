@@ -17,9 +17,8 @@ import numpy as np
 from ...core.aval import has_numbers
 from ...core.pending import value_of
 from ...core.program import Program, Reverse
-from ...tape.mode import is_grad_enabled
+from ...tape.mode import current_pass, is_grad_enabled
 from ...tape.node import FREED, AccumulateGrad
-from .._engine import reentrant
 from .._engine.observers import Watch
 from . import anomaly_origins
 from .anomaly_origins import Origin
@@ -233,7 +232,7 @@ def _look(program, inputs, results, held):
     """
     visit, origins = _visit.get(), {}
     # what a backward pass records, as with create_graph, is a forward pass for the next one
-    is_forward = reentrant.current.get() is None or is_grad_enabled()
+    is_forward = current_pass.get() is None or is_grad_enabled()
     for kind in held.kinds:
         positions = [i for i, result in enumerate(results) if _holds(result, kind)]
         if not positions:
