@@ -407,3 +407,18 @@ def test_out_of_eigenvalues_of_another_dtype():
         jaxgrad.linalg.eig(matrix, out=(integers, integers))
     with pytest.raises(RuntimeError, match="but got eigenvectors with dtype Int"):
         jaxgrad.linalg.eig(matrix, out=(wide, integers))
+
+
+def test_the_tangent_of_singular_values_beside_their_vectors():
+    matrix = numpy.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0]])
+    direction = numpy.array([[0.3, -1.0], [2.0, 0.7], [1.0, 0.1]])
+    step = 1e-6
+    ahead, behind = (
+        numpy.linalg.svd(matrix + sign * step * direction, compute_uv=False) for sign in (1, -1)
+    )
+    _, tangent = jaxgrad.func.jvp(
+        lambda a: ops._svd_of_values(a).S,
+        (jaxgrad.tensor(matrix),),
+        (jaxgrad.tensor(direction),),
+    )
+    numpy.testing.assert_allclose(tangent.numpy(), (ahead - behind) / (2 * step), atol=1e-8)
