@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.machinery
+import sys
+import types
 import weakref
 
 from .. import ops
@@ -123,19 +126,25 @@ def _parse_to(*args, **kwargs):
     return device, dtype, waits_not, kwargs.get("memory_format")
 
 
-class _Functions:
-    """Functions by the names that PyTorch's library has for them, which code of graphs calls.
+class _Functions(types.ModuleType):
+    """A module of functions by the names that PyTorch's library has for them, which code of graphs
+    calls.
 
     module: the module of jaxgrad that has them; prefix: what their names begin with there.
     """
 
-    def __init__(self, module: str, prefix: str = ""):
+    def __init__(self, name: str, module: str, prefix: str = ""):
+        super().__init__(f"{__name__}.{name}")
         self._module, self._prefix = module, prefix
+        self.__spec__ = importlib.machinery.ModuleSpec(self.__name__, None)
+        sys.modules[self.__name__] = self  # `import torch._C._nn` gives it
 
     def __getattr__(self, name):
         public = name.removeprefix(self._prefix)
-        if not name.startswith(self._prefix) or public.startswith("__"):
+        if public.startswith("__"):
             raise AttributeError(name)
+        if not name.startswith(self._prefix):
+            return names_of(self.__name__)[0](name)
         module = importlib.import_module(self._module)
         if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
             return getattr(module if hasattr(module, public) else ops, public)
@@ -143,11 +152,11 @@ class _Functions:
         return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
 
 
-_nn = _Functions("jaxgrad.nn.functional")
+_nn = _Functions("_nn", "jaxgrad.nn.functional")
 _nn._parse_to = _parse_to
-_linalg = _Functions("jaxgrad.linalg", "linalg_")
-_fft = _Functions("jaxgrad.fft", "fft_")
-_special = _Functions("jaxgrad.special", "special_")
+_linalg = _Functions("_linalg", "jaxgrad.linalg", "linalg_")
+_fft = _Functions("_fft", "jaxgrad.fft", "fft_")
+_special = _Functions("_special", "jaxgrad.special", "special_")
 
 
 def _get_tracing_state():

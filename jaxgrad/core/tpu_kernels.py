@@ -35,7 +35,7 @@ def svd(A, full_matrices: bool = True) -> Factors:
     def elsewhere(A):
         return Factors(*jnp.linalg.svd(A, full_matrices=full_matrices))
 
-    return _by_platform(A, on_tpu, elsewhere)
+    return _on_platform(A, on_tpu, elsewhere)
 
 
 @svd.defjvp
@@ -81,10 +81,10 @@ def svdvals(A):
         return decomposition(A, full_matrices=False, compute_uv=False)[0]
 
     values = functools.partial(jnp.linalg.svd, compute_uv=False)
-    return _by_platform(A, on_tpu, values)
+    return _on_platform(A, on_tpu, values)
 
 
-def _by_platform(A, on_tpu, elsewhere):
+def _on_platform(A, on_tpu, elsewhere):
     if device_axes.varies(A):  # which JAX's loops inside of `decomposition` refuse
         cure = "inside of a shard_map, pass check_vma=False to it"
         names = "linalg.svd, and what is made of it"

@@ -79,15 +79,15 @@ CASES = {
         (transposed, numbers(2, 3, 9), numbers(3, 4, 3)),
     ],
     "after_gradients": [(delayed, numbers(2, 3))],
-    "svd": [
+    "_on_platform": [
         *((squared_factors, numbers(*shape)) for shape in ((4, 3), (2, 5), (2, 3, 3))),
         (truncated_inverse, numbers(4, 3)),
+        (singular_values, numbers(4, 3)),
     ],
-    "svdvals": [(singular_values, numbers(4, 3))],
     "by_platform": [(attended, numbers(1, 2, 5, 3), numbers(1, 1, 6, 3), numbers(1, 1, 6, 2))],
 }
 # the branches that differ, where they are not of CPUs and of GPUs
-PLATFORMS = dict.fromkeys(("svd", "svdvals", "by_platform"), ("cpu", "tpu"))
+PLATFORMS = dict.fromkeys(("_on_platform", "by_platform"), ("cpu", "tpu"))
 # the functions that compute in single precision there, and so the tolerance of float32
 SINGLE = {"by_platform"}
 # whose other branches are errors: tests/core/test_lacking.py

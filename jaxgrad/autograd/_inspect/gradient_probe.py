@@ -16,7 +16,7 @@ import numpy
 from ...core import elementary
 from ...core.aval import has_numbers
 from ...core.pending import value_of
-from ...tape.mode import switch, with_grad
+from ...tape.mode import current_pass, switch, with_grad
 from ...tape.node import Node
 from .._engine import graph_task
 from .._function.call import FunctionNode
@@ -76,7 +76,7 @@ def probe(roots, edge) -> Finding:
             return Finding(FREED, node)
         if isinstance(node, FunctionNode) and node._forward_cls.clear_saved_tensors_on_access:
             return Finding(UNKNOWN, node)
-    before, around = switch(with_grad(False)), graph_task.current.set(Probe())
+    before, around = switch(with_grad(False)), current_pass.set(Probe())
     try:
         return _GradientWalk(needed, edge).run(roots, nodes)
     except _Traced:
@@ -84,7 +84,7 @@ def probe(roots, edge) -> Finding:
     except Exception as error:  # a user's backward may raise any error
         return Finding(UNKNOWN, None, error)
     finally:
-        graph_task.current.reset(around)
+        current_pass.reset(around)
         switch(before)
 
 
@@ -133,7 +133,7 @@ class _GradientWalk:
         """The gradients that a node sends towards the end: for each edge its node, its number and a
         gradient.
         """
-        results = graph_task.current.get().execute(node, gradients)
+        results = current_pass.get().execute(node, gradients)
         results = [results] if len(node.edges) == 1 else results
         return [
             (target, number, gradient)
