@@ -137,6 +137,7 @@ class _Functions(types.ModuleType):
         super().__init__(f"{__name__}.{name}")
         self._module, self._prefix = module, prefix
         self.__spec__ = importlib.machinery.ModuleSpec(self.__name__, None)
+        self.__path__: list = []  # an import asks the finders for a name that it does not have
         sys.modules[self.__name__] = self  # `import torch._C._nn` gives it
 
     def __getattr__(self, name):
