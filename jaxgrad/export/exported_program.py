@@ -273,8 +273,8 @@ class ExportedProgram:
 
 
 def default_decompositions() -> dict:
-    """Return the functions by which `ExportedProgram.run_decompositions` writes operators as those
-    of which they consist, by the operators.
+    """Return the table of `ExportedProgram.run_decompositions`: for each operator a function that
+    computes it by simpler operators.
 
     >>> table = jaxgrad.export.default_decompositions()
     >>> del table[jaxgrad.ops.aten.linear.default]

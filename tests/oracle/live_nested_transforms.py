@@ -60,7 +60,7 @@ class Quotient(T.autograd.Function):
 
 
 def fit(tensor, shape):
-    """The elements in another shape, all of which depend on all of them."""
+    """Elements in another shape: each depends on all elements of the tensor."""
     flat, size = tensor.reshape(-1), T.Size(shape).numel()
     repeated = flat.repeat(-(-size // flat.numel()))[:size]
     return (repeated + 0.1 * flat.sum()).reshape(shape)

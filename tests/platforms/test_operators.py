@@ -53,7 +53,7 @@ def test_float32(name):
 
 
 def without_samples():
-    """The operators of the table of which others are made."""
+    """The operators of the table that only other operators call."""
     names = {name.rpartition(".")[2] for name in PROBLEMS}
     names |= {name.removeprefix("nn.functional.").replace(".", "_") for name in PROBLEMS}
     return sorted({*cards.names()} - names)
