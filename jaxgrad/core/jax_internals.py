@@ -354,9 +354,6 @@ COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _TRACER = re.compile(r"\b\w+Tracer\b")
 
 
-_OPERATORS = ("_operator_", "deferring_binary_op")
-
-
 def names_tracer(message: str) -> bool:
     """Whether a message mentions one of JAX's tracers. Leans on the names of their types. Without
     them an error lacks the note that says what to do.
@@ -377,6 +374,10 @@ _INCONCLUSIVE = re.compile(
     r"|dimension '(?P<number>[^']+)' used in a context that requires a constant"
     r"|The remainder (?P<remainder>mod\(.+\)) should be 0"
 )
+
+
+# the functions behind `array - other`: in JAX 0.10 to 0.12, and before
+_OPERATORS = ("_operator_", "deferring_binary_op")
 
 
 def is_asked_as_operand(frame) -> bool:

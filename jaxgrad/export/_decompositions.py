@@ -16,10 +16,6 @@ from . import _recurrent_decompositions
 aten = ops.aten
 
 
-def _product(extents):
-    return math.prod(extents)
-
-
 def _viewed(input, shape):
     """The tensor in another shape; that of a copy where it has to be."""
     if [*input.shape] == [*shape]:
@@ -70,7 +66,7 @@ def _as(dtype, input):
 def linear(input, weight, bias=None):
     if weight.ndim != 2:
         return NotImplemented
-    rows = _viewed(input, [_product(input.shape[:-1]), input.shape[-1]])
+    rows = _viewed(input, [math.prod(input.shape[:-1]), input.shape[-1]])
     columns = aten.permute.default(weight, [1, 0])
     result = (
         aten.mm.default(rows, columns) if bias is None else aten.addmm.default(bias, rows, columns)
@@ -100,7 +96,7 @@ def matmul(self, other):
     if self.ndim == 2 and other.ndim == 2:
         return aten.mm.default(self, other)
     if other.ndim == 2:
-        rows = _viewed(self, [_product(self.shape[:-1]), self.shape[-1]])
+        rows = _viewed(self, [math.prod(self.shape[:-1]), self.shape[-1]])
         return _viewed(aten.mm.default(rows, other), [*self.shape[:-1], other.shape[1]])
     return _batched_product(self, other)
 
@@ -111,7 +107,7 @@ def _batched_product(self, other):
     for factor in (self, other):
         shape = [*batch, *factor.shape[-2:]]
         expanded = factor if [*factor.shape] == shape else aten.expand.default(factor, shape)
-        factors.append(_viewed(expanded, [_product(batch), *factor.shape[-2:]]))
+        factors.append(_viewed(expanded, [math.prod(batch), *factor.shape[-2:]]))
     return _viewed(aten.bmm.default(*factors), [*batch, self.shape[-2], other.shape[-1]])
 
 
@@ -163,7 +159,7 @@ def _contracted(first, second, term, other, result):
         **dict(zip(other, second.shape, strict=True)),
     }
     sizes = {part: [extents[name] for name in part] for part in (batch, rows, inner, columns)}
-    counts = {part: _product(sizes[part]) for part in sizes}
+    counts = {part: math.prod(sizes[part]) for part in sizes}
     first = _viewed(
         _arranged(first, term, batch + rows + inner), [counts[batch], counts[rows], counts[inner]]
     )
@@ -298,7 +294,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     rows, channels, *extents = input.shape
-    sizes = rows, channels, _product(extents)
+    sizes = rows, channels, math.prod(extents)
     return aten.native_group_norm.default(input, weight, bias, *sizes, num_groups, eps)[0]
 
 
@@ -402,9 +398,9 @@ def _sizes(input, shape) -> list:
     places = [i for i, size in enumerate(shape) if not is_symbolic(size) and size == -1]
     if places:
         rest = [size for i, size in enumerate(shape) if i != places[0]]
-        if _is_zero(_product(rest)):
+        if _is_zero(math.prod(rest)):
             return shape
-        shape[places[0]] = _product(input.shape) // _product(rest)
+        shape[places[0]] = math.prod(input.shape) // math.prod(rest)
     return shape
 
 
@@ -417,7 +413,7 @@ def flatten(self, start_dim=0, end_dim=-1):
         return aten.view.default(self, [1])
     start, end = start_dim % self.ndim, end_dim % self.ndim
     shape = self.shape
-    return _viewed(self, [*shape[:start], _product(shape[start : end + 1]), *shape[end + 1 :]])
+    return _viewed(self, [*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]])
 
 
 def unflatten(self, dim, sizes):
@@ -425,7 +421,7 @@ def unflatten(self, dim, sizes):
     places = [i for i, size in enumerate(sizes) if not is_symbolic(size) and size == -1]
     sizes = [*sizes]
     if places:
-        rest = _product([size for i, size in enumerate(sizes) if i != places[0]])
+        rest = math.prod([size for i, size in enumerate(sizes) if i != places[0]])
         sizes[places[0]] = self.shape[dim] // rest
     return _viewed(self, [*self.shape[:dim], *sizes, *self.shape[dim + 1 :]])
 

@@ -229,7 +229,7 @@ def _filled(name, shape, fill_value, default, options):
         default = dtypes.complex64 if default is named_dtypes.complex32 else default
     dtype = named_dtypes.of_tensor(dtype_of(options, default))
     if is_symbolic(number):
-        value = number  # of which the exported program makes an array
+        value = number  # the exported program makes an array of it
     else:
         element = promotion.checked_element(number, dtype, shape)
         value = dtypes.of_array(np.asarray(element), dtype)

@@ -81,8 +81,8 @@ def test_operators_without_a_kernel(name):
 
 
 def on_a_mesh(function, arrays):
-    """A function inside of a shard_map that checks which arrays vary over its devices, and arrays
-    of which each device has a part.
+    """A function inside of a shard_map that checks which arrays vary over its devices, and the
+    arrays, divided among the devices.
     """
     mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     parts = jax.sharding.PartitionSpec("x")
