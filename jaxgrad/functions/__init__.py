@@ -199,7 +199,8 @@ def install():
         ops.compose(name, functools.partial(*source, name))
     ops.compose("quantized", lambda: importlib.import_module(f"{__name__}.quantized_kernels"))
     for name in SPARSE_METHODS.split():
-        setattr(Tensor, name, LazyMethod(name, functools.partial(_of_sparse, "_methods", name)))
+        load = functools.partial(_of_sparse, "_tensor_methods", name)
+        setattr(Tensor, name, LazyMethod(name, load))
     for name in SPARSE_OPERATORS.split():
         ops.compose(name, functools.partial(_of_sparse, "_early_names", name))
 

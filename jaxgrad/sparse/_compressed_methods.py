@@ -9,7 +9,7 @@ from ..frontend.printing import arrays as printing
 from ..storage.inplace_check import permit
 from ..tape.sparse_tensor import CompressedTensor, Compression, is_compressed, sparse, values_of
 from ..tape.tensor import Tensor, current, held, is_concrete, name_of_node
-from . import _compressed, _elements, _layouts, _methods, _refusals
+from . import _compressed, _elements, _layouts, _refusals, _replacing, _tensor_methods
 
 
 class CompressedMethods:
@@ -51,18 +51,18 @@ class CompressedMethods:
         permit("copy_", self, self.requires_grad or getattr(src, "requires_grad", False))
         _check_copied(self, src)
         values = values_of(src).to(self.dtype).clone()
-        _methods.replace(self, _compressed.like(src, values))
+        _replacing.replace(self, _compressed.like(src, values))
         return self
 
     @shows_users_frames
     def zero_(self):
         permit("zero_", self, self.requires_grad)
-        return _methods.clear(self, _compressed.zero(self))
+        return _replacing.clear(self, _compressed.zero(self))
 
     @shows_users_frames
     def fill_(self, value):
         permit("fill_", self, self.requires_grad)
-        _methods.replace(self, _compressed.like(self, values_of(self).clone().fill_(value)))
+        _replacing.replace(self, _compressed.like(self, values_of(self).clone().fill_(value)))
         return self
 
     @shows_users_frames
@@ -86,7 +86,7 @@ class CompressedMethods:
 
     @shows_users_frames
     def sparse_mask(self, mask):
-        return _methods.sparse_mask(self, mask)
+        return _tensor_methods.sparse_mask(self, mask)
 
     def is_contiguous(self, memory_format=None):
         raise RuntimeError(f"Sparse {_refusals.short(self)} tensors do not have is_contiguous")
@@ -186,7 +186,7 @@ ONLY_COORDINATES = (
 def install():
     """Give `CompressedTensor` its methods."""
     for name in ONLY_COORDINATES.split():
-        setattr(CompressedTensor, name, _methods.refused(name))
+        setattr(CompressedTensor, name, _refusals.refused(name))
     hidden = {*vars(type("", (), {}))} - {"__hash__"}
     for name, member in vars(CompressedMethods).items():
         if name not in hidden:

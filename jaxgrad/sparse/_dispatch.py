@@ -35,6 +35,7 @@ from . import (
     _operators,
     _pattern,
     _refusals,
+    _replacing,
 )
 
 
@@ -122,7 +123,7 @@ def make(name: str, size, dtype, options):
     if not isinstance(out, SparseTensor) or layout not in (None, out.layout):
         raise RuntimeError(f"{name}(): out= has layout {out.layout}, and layout= is {layout}")
     permit(name, out, False)
-    _methods.give_pattern(out, tensor.to(out.dtype))
+    _replacing.give_pattern(out, tensor.to(out.dtype))
     return out
 
 
@@ -150,7 +151,7 @@ def write(written_as: str, name: str, args, kwargs):
             f"sparse tensor of shape {list(target.shape)}"
         )
     _check_dtype(written_as, result, target)
-    _methods.replace(target, result.to(target.dtype), is_on_values)
+    _replacing.replace(target, result.to(target.dtype), is_on_values)
     return target
 
 
@@ -196,11 +197,11 @@ def write_out(name: str, args, kwargs, out):
     if is_compressed(out):
         if result.layout is not out.layout:
             raise RuntimeError(f"{name}(): Expected out tensor to have layout {result.layout}")
-        _methods.give_pattern(out, result.to(out.dtype))
+        _replacing.give_pattern(out, result.to(out.dtype))
         return out
     dims = _pattern.sparse_dims(result), result.ndim - _pattern.sparse_dims(result)
-    _methods.check_resize(out, result.shape, *dims, may_shrink=True)
-    _methods.give_pattern(out, result.to(out.dtype))
+    _replacing.check_resize(out, result.shape, *dims, may_shrink=True)
+    _replacing.give_pattern(out, result.to(out.dtype))
     return out
 
 
@@ -248,7 +249,7 @@ def all_elements(tensor: SparseTensor) -> SparseTensor:
 
 def drop_padding(tensor: SparseTensor):
     """Give a tensor the elements that it has besides padding."""
-    _methods.give_pattern(tensor, without_padding(tensor))
+    _replacing.give_pattern(tensor, without_padding(tensor))
 
 
 def _elements_of(gradient):

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import _methods, _products, _reductions, _shapes
+from . import _products, _reductions, _shapes
 from ._construction import sparse_coo_tensor
+from ._tensor_methods import _indices as _indices
+from ._tensor_methods import _nnz as _nnz
+from ._tensor_methods import _values as _values
+from ._tensor_methods import coalesce as coalesce
+from ._tensor_methods import indices as indices
+from ._tensor_methods import sparse_mask as sparse_mask
+from ._tensor_methods import to_dense as to_dense
+from ._tensor_methods import values as values
 
 
 @api_boundary
@@ -109,8 +117,3 @@ def _sparse_broadcast_to(input: Tensor, size) -> Tensor:
     torch.Size([3, 2])
     """
     return _shapes.broadcast_to(input, size)
-
-
-_indices, _values, indices = _methods._indices, _methods._values, _methods.indices
-values, coalesce, to_dense = _methods.values, _methods.coalesce, _methods.to_dense
-sparse_mask, _nnz = _methods.sparse_mask, _methods._nnz

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core import device as devices
+from ..tape.sparse_tensor import is_sparse
 
 _RESHAPED = ("reshape", "reshape_as", "flatten", "ravel")
 
@@ -29,3 +30,21 @@ def refusal(name: str, layout) -> RuntimeError:
         f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: {advice}, or "
         "on tensor.values()"
     )
+
+
+def refused(name):
+    """A method that refuses a tensor of a sparse layout."""
+
+    def refuse(self, *args, **kwargs):
+        raise refusal(name, self.layout)
+
+    return refuse
+
+
+def need_sparse(name, tensor):
+    """Raise NotImplementedError for a dense tensor."""
+    if not is_sparse(tensor):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: the tensor is "
+            "dense"
+        )
