@@ -5,19 +5,29 @@ one head of key and value. Where the scores are many, a loop computes them for a
 a time, and again in the backward pass, so that memory grows with the keys and not with keys times
 queries. Source: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory", 2021, and Dao et
 al., "FlashAttention", 2022, for the gradient from the logarithm of the sum. The gradient of a mask
-and derivatives of the gradient go block by block too. On one TPU a kernel computes long calls
-without a mask, and their gradients (jaxgrad/core/tpu_attention.py).
+and derivatives of the gradient go block by block too, and so do the random numbers of dropout. On
+one TPU a kernel computes long calls without a mask, and their gradients
+(jaxgrad/core/tpu_attention.py).
 """
 
 import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import device_axes, dtypes, program, promotion, symbolic_extents, tpu_attention
+from jaxgrad.core import (
+    device_axes,
+    dtypes,
+    program,
+    promotion,
+    symbolic_extents,
+    threefry,
+    tpu_attention,
+)
 
 # The scores of a call that are made at once, and those of a block. Measured on CPUs: see
 # tests/benchmarks/README.md. Accelerators need larger blocks to be busy: WIDER times, not measured.
@@ -99,6 +109,13 @@ class _Heads:
         split = (1, 1) if x.shape[-3] == 1 else (self.kept, self.group)
         return x.reshape(*batch, *split, *x.shape[-2:])
 
+    def patterns(self, query, key, is_causal, mask, drawn=None, keep=None):
+        """Of tensors in the shapes of the call; drawn, keep: as `attention_with_dropout` has."""
+        if drawn is not None and drawn.dtype == bool:
+            drawn = self.mask(drawn)
+        extents = math.prod(self.batch), self.kept, self.group, query.shape[-2], key.shape[-2]
+        return _Patterns(self.mask(mask), is_causal, drawn, keep, extents)
+
     def back(self, x, shape):
         """The inverse of `query` and `key`, summed over what was broadcast from the shape."""
         wide = (self.heads if x.ndim == 5 else self.kept), *x.shape[-2:]
@@ -119,12 +136,94 @@ class _Heads:
         return x.reshape(shape[len(shape) - self.ndim :])
 
 
+# which scores count, and which weights dropout keeps
+
+
+class _Pattern(NamedTuple):
+    """Of one block of queries: a mask, the number of the first query of a causal call, and dropout:
+    which weights are kept, and the probability of that. All None: every score counts.
+    """
+
+    mask: jax.Array | None = None
+    first: jax.Array | int | None = None
+    kept: jax.Array | None = None
+    keep: jax.Array | float | None = None
+
+    def dropped(self, weights):
+        """Weights, or what is multiplied by them, after dropout."""
+        return weights if self.kept is None else jnp.where(self.kept, weights / self.keep, 0)
+
+
+class _Patterns(NamedTuple):
+    """Of all queries. drawn: which weights dropout keeps, or the key and the first counter from
+    which these are drawn, uint32 of shape (4,), in rows of the last two of `extents`.
+    """
+
+    mask: jax.Array | None
+    is_causal: bool
+    drawn: jax.Array | None = None
+    keep: jax.Array | float | None = None
+    extents: tuple = ()
+
+    def padded(self, rows):
+        drawn = self.drawn if self._is_key() else _padded(self.drawn, rows)
+        return self._replace(mask=_padded(self.mask, rows), drawn=drawn)
+
+    def whole(self):
+        return self.block(0, *self.extents[-2:])
+
+    def block(self, start, rows, keys):
+        """Of `rows` queries from `start` on, and the first keys."""
+        mask = _cut(_seen(self.mask, keys), start, rows)
+        kept = None if self.drawn is None else self._kept(start, rows, keys)
+        return _Pattern(mask, start if self.is_causal else None, kept, self.keep)
+
+    def _is_key(self):
+        return self.drawn is None or self.drawn.dtype == jnp.uint32
+
+    def _kept(self, start, rows, keys):
+        if not self._is_key():
+            return _cut(_seen(self.drawn, keys), start, rows)
+        *outer, count, width = self.extents
+        pairs = lax.iota(jnp.uint32, math.prod(outer)).reshape(*outer, 1)
+        queries = lax.convert_element_type(start, jnp.uint32) + lax.iota(jnp.uint32, rows)
+        return _kept_from(self.drawn, pairs * jnp.uint32(count) + queries, width, keys, self.keep)
+
+
+def _kept_from(drawn, rows, width, keys, keep):
+    """Which elements of a draw in rows of a width are kept, of the first `keys` of some rows: as
+    `jax.random.uniform` below a probability, whose element i has the bits of the counter i.
+    """
+    first, second, base_high, base_low = drawn
+    # row * width, of 64 bits
+    width, half = jnp.uint32(width), jnp.uint32(16)
+    low = rows * width
+    parts = (rows & 0xFFFF, rows >> half), (width & 0xFFFF, width >> half)
+    (row_low, row_high), (width_low, width_high) = parts
+    middle = row_high * width_low + (row_low * width_low >> half)
+    carried = row_low * width_high + (middle & 0xFFFF)
+    high = row_high * width_high + (middle >> half) + (carried >> half)
+    low, high = _added(low + base_low, base_low, high + base_high)
+    counts = jnp.broadcast_to(lax.iota(jnp.uint32, keys), (*rows.shape, keys))
+    low, high = _added(low[..., None] + counts, counts, high[..., None])
+    left, right = threefry.traced(first, second, high, low)
+    # random bits after the point of a number in [1, 2)
+    fraction = (left ^ right) >> 9 | jnp.uint32(0x3F800000)
+    return lax.bitcast_convert_type(fraction, jnp.float32) - 1 < keep
+
+
+def _added(low, summand, high):
+    """The words of a sum, of its lower word and a summand of that."""
+    return low, high + (low < summand).astype(jnp.uint32)
+
+
 # one block of queries
 
 
-def _scores(query, key, mask, first, scale):
-    """Masked scores; `first` is the number of the first query of a causal call, else None."""
+def _scores(query, key, pattern, scale):
+    """Masked scores."""
     scores = _product("bhgle,bhse->bhgls", query, key) * scale
+    mask, first, *_ = pattern
     if mask is not None and mask.dtype == bool:
         scores = jnp.where(mask, scores, -jnp.inf)
     elif mask is not None:
@@ -136,12 +235,12 @@ def _scores(query, key, mask, first, scale):
     return jnp.where(queries >= keys, scores, -jnp.inf)
 
 
-def _attended(query, key, value, mask, first, scale):
+def _attended(query, key, value, pattern, scale):
     """The output and the logarithm of the sum of exponentials; 0 and -inf where all is masked."""
-    return _weighted(_scores(query, key, mask, first, scale), value)[:2]
+    return _weighted(_scores(query, key, pattern, scale), value, pattern)[:2]
 
 
-def _weighted(scores, value):
+def _weighted(scores, value, pattern):
     """The values weighted by the softmax of scores, the logarithm of the sum of exponentials, and
     the greatest scores.
     """
@@ -151,20 +250,21 @@ def _weighted(scores, value):
     total = jnp.sum(exponentials, -1, keepdims=True)
     is_masked = total == 0
     positive = jnp.where(is_masked, 1, total)
-    output = _product("bhgls,bhse->bhgle", exponentials.astype(value.dtype), value) / positive
+    kept = pattern.dropped(exponentials).astype(value.dtype)
+    output = _product("bhgls,bhse->bhgle", kept, value) / positive
     logsumexp = jnp.where(is_masked, -jnp.inf, shift + jnp.log(positive))
     return output.astype(value.dtype), logsumexp[..., 0], greatest[..., 0]
 
 
-def _weights(query, key, mask, first, scale, logsumexp):
+def _weights(query, key, pattern, scale, logsumexp):
     finite = jnp.where(logsumexp == -jnp.inf, 0, logsumexp)
-    return jnp.exp(_scores(query, key, mask, first, scale) - finite[..., None])
+    return jnp.exp(_scores(query, key, pattern, scale) - finite[..., None])
 
 
-def _gradients(grad, query, output, logsumexp, grad_sum, key, value, mask, first, scale):
+def _gradients(grad, query, output, logsumexp, grad_sum, key, value, pattern, scale):
     """The gradients of query, key, value and scores."""
-    weights = _weights(query, key, mask, first, scale, logsumexp)
-    of_weights = _product("bhgle,bhse->bhgls", grad, value)
+    weights = _weights(query, key, pattern, scale, logsumexp)
+    of_weights = pattern.dropped(_product("bhgle,bhse->bhgls", grad, value))
     inner = jnp.sum((grad * output).astype(of_weights.dtype), -1, keepdims=True)
     if grad_sum is not None:
         inner = inner - grad_sum[..., None]
@@ -173,7 +273,7 @@ def _gradients(grad, query, output, logsumexp, grad_sum, key, value, mask, first
     return (
         _product("bhgls,bhse->bhgle", scaled, key),
         _product("bhgls,bhgle->bhse", scaled, query),
-        _product("bhgls,bhgle->bhse", weights.astype(grad.dtype), grad),
+        _product("bhgls,bhgle->bhse", pattern.dropped(weights).astype(grad.dtype), grad),
         of_scores,
     )
 
@@ -207,7 +307,7 @@ def _padded(x, rows, fill=0.0):
 
 
 def _cut(x, start, rows):
-    if x is None or x.shape[3] == 1:
+    if x is None or x.shape[3] in (1, rows):
         return x
     return lax.dynamic_slice_in_dim(x, start, rows, 3)
 
@@ -223,56 +323,54 @@ def _joined(parts, count):
     return lax.slice_in_dim(flat, 0, count, axis=3)
 
 
-def _forward(query, key, value, mask, is_causal, scale):
+def _forward(query, key, value, patterns, scale):
     count, keys = query.shape[3], key.shape[2]
     rows = block_rows(math.prod(query.shape[:3]), count, keys)
     if rows >= count:
-        return _attended(query, key, value, mask, 0 if is_causal else None, scale)
-    query, mask, pairs = _padded(query, rows), _padded(mask, rows), []
+        return _attended(query, key, value, patterns.whole(), scale)
+    query, patterns, pairs = _padded(query, rows), patterns.padded(rows), []
 
     def attended(keys, block):
-        some, first = _seen(mask, keys), block * rows if is_causal else None
         arrays = _cut(query, block * rows, rows), key[:, :, :keys], value[:, :, :keys]
-        return _attended(*arrays, _cut(some, block * rows, rows), first, scale)
+        return _attended(*arrays, patterns.block(block * rows, rows, keys), scale)
 
-    for start, stop, seen in _ranges(query.shape[3] // rows, rows, keys, is_causal):
+    for start, stop, seen in _ranges(query.shape[3] // rows, rows, keys, patterns.is_causal):
         pairs.append(lax.map(functools.partial(attended, seen), jnp.arange(start, stop)))
     outputs, sums = zip(*pairs, strict=True)
     return _joined(outputs, count), _joined(sums, count)
 
 
-def _backward(by_row, key, value, mask, is_causal, scale):
+def _backward(by_row, key, value, patterns, scale):
     """The gradients of query, key and value; `by_row`: gradients, query, output and logsumexp."""
 
-    def block(by_row, keyed, mask, first):
-        of_query, of_key, of_value, _ = _gradients(*by_row, *keyed, mask, first, scale)
+    def block(by_row, keyed, pattern):
+        of_query, of_key, of_value, _ = _gradients(*by_row, *keyed, pattern, scale)
         return [of_query], [of_key, of_value]
 
-    (of_query,), sums = _over_blocks(block, by_row, (key, value), mask, is_causal)
+    (of_query,), sums = _over_blocks(block, by_row, (key, value), patterns)
     return of_query, *sums
 
 
-def _over_blocks(block, by_row, keyed, mask, is_causal):
+def _over_blocks(block, by_row, keyed, patterns):
     """What a function gives for all queries: values with a row for each, and sums over them.
 
-    block: of arrays with some queries at axis 3, arrays with the keys that these see at axis 2, the
-    mask between them and the number of the first query of a causal call, both lists. Keys have axis
-    2 in its sums. by_row: gradient, query, output, logsumexp, the gradient of logsumexp; then any.
+    block: of arrays with some queries at axis 3, arrays with the keys that these see at axis 2, and
+    the pattern between them, both lists. Keys have axis 2 in its sums. by_row: gradient, query,
+    output, logsumexp, the gradient of logsumexp; then any.
     """
     count, keys = by_row[1].shape[3], keyed[0].shape[2]
     rows = block_rows(math.prod(by_row[1].shape[:3]), count, keys)
     if rows >= count:
-        return block(by_row, keyed, mask, 0 if is_causal else None)
+        return block(by_row, keyed, patterns.whole())
     # a query that was added has weights of 0
     fills = [math.inf if place == LOGSUMEXP else 0.0 for place in range(len(by_row))]
     by_row = [_padded(x, rows, fill) for x, fill in zip(by_row, fills, strict=True)]
-    mask = _padded(mask, rows)
+    patterns = patterns.padded(rows)
 
     def part(keys, number):
-        some, first = _seen(mask, keys), number * rows if is_causal else None
         cut = [_cut(x, number * rows, rows) for x in by_row]
         parts = [x[:, :, :keys] for x in keyed]
-        return block(cut, parts, _cut(some, number * rows, rows), first)
+        return block(cut, parts, patterns.block(number * rows, rows, keys))
 
     def add(keys, sums, number):
         results, parts = part(keys, number)
@@ -280,7 +378,7 @@ def _over_blocks(block, by_row, keyed, mask, is_causal):
 
     shapes = jax.eval_shape(lambda: part(keys, 0))[1]
     sums, results = [jnp.zeros(x.shape, _wide(x.dtype)) for x in shapes], []
-    for start, stop, seen in _ranges(by_row[1].shape[3] // rows, rows, keys, is_causal):
+    for start, stop, seen in _ranges(by_row[1].shape[3] // rows, rows, keys, patterns.is_causal):
         begin, numbers = [x[:, :, :seen] for x in sums], jnp.arange(start, stop)
         end, rows_of_range = device_axes.scan(functools.partial(add, seen), begin, numbers)
         pairs = zip(sums, end, strict=True)
@@ -323,12 +421,17 @@ def _has_kernel(query, key, value, mask, scale) -> bool:
     return math.prod(query.shape[:-1]) * key.shape[2] > AT_ONCE
 
 
+def _unmasked(query, key, is_causal):
+    return _Patterns(None, is_causal, extents=(*query.shape[:-1], key.shape[2]))
+
+
 def _in_blocks(query, key, value, is_causal, scale):
-    return _forward(query, key, value, None, is_causal, scale)
+    return _forward(query, key, value, _unmasked(query, key, is_causal), scale)
 
 
 def _gradients_in_blocks(grad, query, output, logsumexp, key, value, is_causal, scale):
-    return _backward((grad, query, output, logsumexp, None), key, value, None, is_causal, scale)
+    rows, patterns = (grad, query, output, logsumexp, None), _unmasked(query, key, is_causal)
+    return _backward(rows, key, value, patterns, scale)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
@@ -361,12 +464,12 @@ def attend(query, key, value, change, scale):
     query, (*places, last) = _padded(query, rows), map(_numbers, (batch, heads.heads, keys))
 
     def block(first):
-        scores = _scores(_cut(query, first, rows), key, None, None, scale)
+        scores = _scores(_cut(query, first, rows), key, _Pattern(), scale)
         flat = scores.reshape(batch, heads.heads, rows, keys)
         # rows that were added only to fill a block repeat the last query
         numbers = jnp.minimum(first + _numbers(rows), count - 1)
         changed = change_all(flat, *places, numbers, last)
-        return _weighted(changed.astype(scores.dtype).reshape(scores.shape), value)
+        return _weighted(changed.astype(scores.dtype).reshape(scores.shape), value, _Pattern())
 
     if rows >= count:
         output, *sums = block(0)
@@ -433,12 +536,26 @@ def attention(query, key, value, dropout_p, is_causal, attn_mask, scale):
     if _has_kernel(*arrays, attn_mask, scale):
         pair = _by_platform(tpu_attention.outputs, _in_blocks, is_causal, scale, *arrays)
     else:
-        pair = _forward(*arrays, heads.mask(attn_mask), is_causal, scale)
-    output, logsumexp = pair
+        pair = _forward(*arrays, heads.patterns(query, key, is_causal, attn_mask), scale)
+    return _results(heads, *pair)
+
+
+def _results(heads, output, logsumexp):
     return heads.result(output), heads.result(logsumexp[..., None])[..., 0]
 
 
 attention.tells_missing = True
+
+
+def attention_with_dropout(query, key, value, drawn, keep, is_causal, attn_mask, scale):
+    """drawn: which weights are kept, or a key and a counter; keep: the probability of that."""
+    heads, scale = _checked(query, key, value, 0.0, attn_mask), _scale(query, scale)
+    patterns = heads.patterns(query, key, is_causal, attn_mask, drawn, keep)
+    arrays = heads.query(query), heads.key(key), heads.key(value)
+    return _results(heads, *_forward(*arrays, patterns, scale))
+
+
+attention_with_dropout.tells_missing = True
 
 
 def output_gradient(grad, output):
@@ -466,30 +583,68 @@ def attention_backward(
         names = tpu_attention.gradients, _gradients_in_blocks
         gradients = _by_platform(*names, is_causal, scale, *rows[:4], *pair)
     else:
-        gradients = _backward(rows, *pair, heads.mask(attn_mask), is_causal, scale)
+        gradients = _backward(rows, *pair, heads.patterns(query, key, is_causal, attn_mask), scale)
+    return _back(heads, gradients, (query, key, value))
+
+
+def _back(heads, gradients, tensors):
     return tuple(
         heads.back(x, like.shape).astype(like.dtype)
-        for x, like in zip(gradients, (query, key, value), strict=True)
+        for x, like in zip(gradients, tensors, strict=True)
     )
 
 
+def attention_with_dropout_backward(
+    grad, query, key, value, out, logsumexp, drawn, keep, is_causal, attn_mask, scale, grad_sum
+):
+    heads, scale = _checked(query, key, value, 0.0, attn_mask), _scale(query, scale)
+    patterns = heads.patterns(query, key, is_causal, attn_mask, drawn, keep)
+    rows = heads.by_row(grad, query, out, logsumexp, grad_sum)
+    gradients = _backward(rows, heads.key(key), heads.key(value), patterns, scale)
+    return _back(heads, gradients, (query, key, value))
+
+
 def attention_mask_backward(
-    grad, grad_logsumexp, query, key, value, out, logsumexp, is_causal, attn_mask, scale
+    grad,
+    grad_logsumexp,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    is_causal,
+    attn_mask,
+    scale,
+    drawn=None,
+    keep=None,
 ):
     """The gradient of a mask that is added to the scores."""
     heads, scale = _Heads(query, key, value), _scale(query, scale)
 
-    def block(by_row, keyed, mask, first):
-        return _of_mask(_gradients(*by_row, *keyed, mask, first, scale)[3], mask, key.shape[-2])
+    def block(by_row, keyed, pattern):
+        of_scores = _gradients(*by_row, *keyed, pattern, scale)[3]
+        return _of_mask(of_scores, pattern.mask, key.shape[-2])
 
     by_row = heads.by_row(grad, query, out, logsumexp, grad_logsumexp)
-    keyed, mask = (heads.key(key), heads.key(value)), heads.mask(attn_mask)
-    of_mask = _as_mask(*_over_blocks(block, by_row, keyed, mask, is_causal))
-    return heads.back_mask(of_mask, attn_mask)
+    patterns = heads.patterns(query, key, is_causal, attn_mask, drawn, keep)
+    keyed = heads.key(key), heads.key(value)
+    return heads.back_mask(_as_mask(*_over_blocks(block, by_row, keyed, patterns)), attn_mask)
 
 
 def attention_double_backward(
-    grads, grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, scale, grad_logsumexp
+    grads,
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    is_causal,
+    attn_mask,
+    scale,
+    grad_logsumexp,
+    drawn=None,
+    keep=None,
 ):
     """The gradients of all tensors of the backward operator, in their order there."""
     heads, scale = _Heads(query, key, value), _scale(query, scale)
@@ -497,15 +652,15 @@ def attention_double_backward(
     keyed = [heads.key(x) for x in (key, value, grads[1], grads[2])]
     has_mask = attn_mask is not None and attn_mask.dtype != bool
 
-    def block(by_row, keyed, mask, first):
+    def block(by_row, keyed, pattern):
         *rows, to_query = by_row
-        results = _second_gradients((to_query, *keyed[2:]), *rows, *keyed[:2], mask, first, scale)
+        results = _second_gradients((to_query, *keyed[2:]), *rows, *keyed[:2], pattern, scale)
         *of_rows, of_key, of_value, of_scores = results
-        of_mask = _of_mask(of_scores, mask, key.shape[-2]) if has_mask else ([], [])
+        of_mask = _of_mask(of_scores, pattern.mask, key.shape[-2]) if has_mask else ([], [])
         return [*of_rows, *of_mask[0]], [of_key, of_value, *of_mask[1]]
 
-    rows = (*by_row, heads.query(grads[0]))
-    of_rows, sums = _over_blocks(block, rows, keyed, heads.mask(attn_mask), is_causal)
+    patterns = heads.patterns(query, key, is_causal, attn_mask, drawn, keep)
+    of_rows, sums = _over_blocks(block, (*by_row, heads.query(grads[0])), keyed, patterns)
     of_grad, of_query, of_out, of_total, of_sum, *of_mask = of_rows
     of_key, of_value, *of_mask_sum = sums
     return (
@@ -521,11 +676,11 @@ def attention_double_backward(
 
 
 def _second_gradients(
-    cotangents, grad, query, out, logsumexp, grad_sum, key, value, mask, first, scale
+    cotangents, grad, query, out, logsumexp, grad_sum, key, value, pattern, scale
 ):
     """Of gradient, query, output, logsumexp and its gradient; of key, value and scores."""
-    weights = _weights(query, key, mask, first, scale, logsumexp)
-    of_weights = _product("bhgle,bhse->bhgls", grad, value)
+    weights, dropped = _weights(query, key, pattern, scale, logsumexp), pattern.dropped
+    of_weights = dropped(_product("bhgle,bhse->bhgls", grad, value))
     inner = jnp.sum(grad * out, -1, keepdims=True)
     centred = of_weights - (inner if grad_sum is None else inner - grad_sum[..., None])
     to_query, to_key, to_value = cotangents
@@ -533,16 +688,19 @@ def _second_gradients(
     along = (along + _product("bhgle,bhse->bhgls", query, to_key)) * scale
     moved = weights * along
     total = jnp.sum(moved, -1, keepdims=True)
-    of_scores = weights * (along * centred + _product("bhgle,bhse->bhgls", grad, to_value))
+    to_weights = dropped(_product("bhgle,bhse->bhgls", grad, to_value))
+    of_scores = weights * (along * centred + to_weights)
     back = weights * centred
     to_keys, to_rows = "bhgls,bhgle->bhse", "bhgls,bhse->bhgle"
     return (
-        _product(to_rows, weights, to_value) + _product(to_rows, moved, value) - total * out,
+        _product(to_rows, dropped(weights), to_value)
+        + _product(to_rows, dropped(moved), value)
+        - total * out,
         (_product(to_rows, of_scores, key) + _product(to_rows, back, to_key)) * scale,
         -total * grad,
         -jnp.sum(of_scores, -1),
         total[..., 0],
         (_product(to_keys, of_scores, query) + _product(to_keys, back, to_query)) * scale,
-        _product(to_keys, moved, grad),
+        _product(to_keys, dropped(moved), grad),
         of_scores,
     )

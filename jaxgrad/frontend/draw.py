@@ -82,6 +82,18 @@ def of_example(values):
     return drawn.at[numbers].get(mode="promise_in_bounds") if numbers else drawn
 
 
+def counter_of_example(count):
+    """Two words: how many elements of a draw the examples have before the one that is traced, of so
+    many each.
+    """
+    sizes, numbers = _examples()
+    if not numbers:
+        return np.zeros(2, np.uint32)
+    places = [max(size, 1) for size in sizes]
+    number = jnp.ravel_multi_index(numbers, places, mode="clip").astype(np.uint64) * count
+    return jax.lax.bitcast_convert_type(number, np.uint32)[::-1]
+
+
 def words_of_example(generator):
     """The words of a draw, as `Generator.next_key` gives them, where the examples of the `vmap`s
     around draw one after the other.

@@ -180,6 +180,18 @@ def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False)
         return _of_all(wrap(from_host(draw.fold(words))), like)
 
 
+def new_counter(name: str, like: Tensor, count: int) -> Tensor:
+    """A draw of the default generator for operators that make its bits by themselves, part by part:
+    the key, and the counter of the first of `count` bits of 32, of which each example of the
+    `vmap`s around has its own; uint32 of shape (4,). See `new_key`.
+    """
+    if is_on_meta(like):
+        return wrap(meta_array((4,), dtypes.uint32))
+    key = draw.fold(default_generator.next_key())
+    with types_of_trace() if isinstance(key, jax.core.Tracer) else jax.ensure_compile_time_eval():
+        return _of_all(wrap(jnp.concatenate([key, draw.counter_of_example(count)])), like)
+
+
 def follows_torch(generator, *parameters: Tensor) -> bool:
     """Whether samples for these parameters are drawn one after the other of PyTorch's stream."""
     if generator.stream == "jax" or any(map(is_on_meta, parameters)):

@@ -7,8 +7,12 @@ import warnings
 
 from .. import ops
 from ..core import dtypes
+from ..core.promotion import broadcast_shapes
 from ..core.tracebacks import users_stacklevel
+from ..frontend.factories import like
+from ..frontend.random import default_generator, drawn_below, follows_torch, new_counter
 from ..ops.autocast import lowered
+from ..rules import attention as rules
 from ..tape import version_counter
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -34,8 +38,9 @@ def scaled_dot_product_attention(
     the scores. is_causal: query i attends to the keys 0 to i. dropout_p: the dropout probability of
     the weights, in training and evaluation. scale: `1 / sqrt(E)` by default. enable_gqa: dimension
     -3 of query may be a multiple of that of key and value (grouped heads). A row whose keys are all
-    masked gives 0. Without dropout the memory of the call and of its gradient grows with S, not
-    with L * S, where they are large. Raises RuntimeError for `attn_mask` together with `is_causal`,
+    masked gives 0. The memory of the call and of its gradient grows with S, not with L * S, where
+    they are large; dropout by PyTorch's random numbers needs a byte for each weight besides.
+    Raises RuntimeError for `attn_mask` together with `is_causal`,
     and for dtypes or shapes that do not fit. `nn.attention.sdpa_kernel` chooses the implementation.
     Source: Vaswani et al., "Attention Is All You Need", 2017.
 
@@ -51,13 +56,33 @@ def scaled_dot_product_attention(
     if enable_gqa:
         _check_groups(query, key, value)
     if _is_fused(query, key, value, attn_mask, dropout_p):
-        call = ops._scaled_dot_product_flash_attention_for_cpu
         if not enable_gqa:
             _check_heads(query, key, value)
-        return call(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
+        return _fused(*heads, attn_mask, dropout_p, is_causal, scale)
     if enable_gqa:
         heads = query, _repeat_heads(key, query), _repeat_heads(value, query)
     return _composed(*heads, attn_mask, dropout_p, is_causal, scale)
+
+
+def _fused(query, key, value, attn_mask, dropout_p, is_causal, scale):
+    options = {"attn_mask": attn_mask, "scale": scale}
+    if not dropout_p:
+        call = ops._scaled_dot_product_flash_attention_for_cpu
+        return call(query, key, value, 0.0, is_causal, **options)[0]
+    shape, keep = _shape_of_weights(query, key), 1 - dropout_p
+    if follows_torch(default_generator, query):
+        drawn = drawn_below(keep, shape, like("dropout", query, {}))
+    else:
+        drawn = new_counter("dropout", query, math.prod(shape))
+    call = ops._attention_with_dropout
+    return call(query, key, value, drawn, keep, is_causal, **options)[0]
+
+
+def _shape_of_weights(query, key):
+    """The shape of the weights of query and key of one rank, whose heads may be grouped."""
+    batches = broadcast_shapes("attention", query.shape[:-3], key.shape[:-3])
+    heads = max(query.shape[-3:-2], key.shape[-3:-2])
+    return *batches, *heads, query.shape[-2], key.shape[-2]
 
 
 def _composed(query, key, value, attn_mask, dropout_p, is_causal, scale):
@@ -131,6 +156,8 @@ def _is_fused(query, key, value, attn_mask, dropout_p) -> bool:
             "No viable backend for scaled_dot_product_attention was found. This is likely due to "
             "turning off both the math kernel and the fused kernels."
         )
+    if dropout_p and flash in enabled and math_ in enabled:
+        return _drops_in_blocks(query, key, value, dropout_p)
     if flash in enabled and not dropout_p:
         # without the fused operator PyTorch saves scaled copies of query and key
         return not version_counter.strict.get() or _is_fused_in_pytorch(
@@ -143,6 +170,18 @@ def _is_fused(query, key, value, attn_mask, dropout_p) -> bool:
         )
         raise RuntimeError("No available kernel.  Aborting execution.")
     return False
+
+
+def _drops_in_blocks(query, key, value, dropout_p) -> bool:
+    """Whether dropout is part of one operator: there are so many weights that they are not made at
+    once.
+    """
+    if dropout_p == 1 or {tensor.ndim for tensor in (query, key, value)} != {query.ndim}:
+        return False
+    *outer, queries, keys = sizes = _shape_of_weights(query, key)
+    if not all(type(size) is int for size in sizes) or value.shape[:-2] != key.shape[:-2]:
+        return False
+    return rules.block_rows(math.prod(outer), queries, keys) < queries
 
 
 def _is_fused_in_pytorch(query, key, value, attn_mask) -> bool:

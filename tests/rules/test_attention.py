@@ -9,6 +9,7 @@ import pytest
 from jaxgrad.rules import attention
 
 import jaxgrad
+from jaxgrad.core import threefry as jax_threefry
 
 SHAPES = {
     "mask": ((1, 2, 7, 2), (1, 2, 3, 2), (1, 2, 3, 2), (7, 3)),
@@ -156,3 +157,76 @@ def test_half_precision_sums_in_single_precision(dtype):
     assert output.dtype == dtype and logsumexp.dtype == jnp.float32
     numpy.testing.assert_allclose(output.astype(jnp.float32), 1, rtol=1e-2)
     numpy.testing.assert_allclose(logsumexp, numpy.log(4096), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_dropout_in_blocks_draws_what_dropout_of_all_weights_draws(in_blocks):
+    """In both streams, in derivatives of second order, and for the examples of a `vmap`."""
+    random = numpy.random.default_rng(0)
+    attention_of = jaxgrad.nn.functional.scaled_dot_product_attention
+    tensors = [jaxgrad.tensor(random.normal(size=(3, 2, n, 2))) for n in (5, 6, 6)]
+    mask = jaxgrad.tensor(random.normal(size=(5, 1)))
+
+    def dropped(*inputs):
+        return attention_of(*inputs, dropout_p=0.4)
+
+    def results(stream):
+        jaxgrad.random.use(stream)
+        jaxgrad.manual_seed(5)
+        leaves = [tensor.detach().requires_grad_() for tensor in (*tensors, mask)]
+        output = dropped(*leaves)
+        gradients = jaxgrad.autograd.grad(output.sin().sum(), leaves, create_graph=True)
+        second = jaxgrad.autograd.grad(sum((x * x).cos().sum() for x in gradients), leaves)
+        of_examples = jaxgrad.vmap(dropped, randomness="different")(*tensors)
+        compiled = jaxgrad.compile(dropped)(*tensors)
+        tangent = jaxgrad.func.jvp(lambda query: dropped(query, *tensors[1:]), *[(tensors[0],)] * 2)
+        outputs = [output, *gradients, *second, of_examples, compiled, *tangent]
+        return [tensor.detach().numpy() for tensor in outputs]
+
+    try:
+        whole = [results(stream) for stream in ("torch", "jax")]
+        in_blocks()
+        assert "AttentionWithDropout" in str(dropped(mask.requires_grad_(), *[mask] * 2).grad_fn)
+        for one, other in zip(whole, [results(s) for s in ("torch", "jax")], strict=True):
+            for x, y in zip(one, other, strict=True):
+                numpy.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12)
+        assert not numpy.allclose(whole[0][0], whole[1][0])
+    finally:
+        jaxgrad.random.use(None)
+
+
+def test_dropout_by_a_key_keeps_what_jax_draws():
+    """Element i of the draw, from any counter on, and beyond 2**32."""
+    key = jax.random.PRNGKey(3)
+    rows, width = jnp.arange(4, dtype=jnp.uint32), 5
+    expected = jax.random.uniform(key, (40,)) < 0.3
+    for begin in (0, 7):
+        drawn = jnp.array([*key, 0, begin], jnp.uint32)
+        kept = attention._kept_from(drawn, rows, width, width, 0.3)
+        assert (kept.ravel() == expected[begin : begin + 20]).all()
+    # counters of rows of 2**20 elements, behind 2**32 - 3: by the addition of Python
+    rows, begin = jnp.array([4095, 4096], jnp.uint32), 2**32 - 3
+    drawn = jnp.array([*key, 0, begin], jnp.uint32)
+    kept = attention._kept_from(drawn, rows, 2**20, 8, 0.5)
+    counters = [[begin + row * 2**20 + i for i in range(8)] for row in (4095, 4096)]
+    for flags, numbers in zip(kept.tolist(), counters, strict=True):
+        pairs = [jax_threefry.encrypted_integers(0, 3, n >> 32, n % 2**32) for n in numbers]
+        assert flags == [((high ^ low) >> 9) / 2**23 < 0.5 for high, low in pairs]
+
+
+@pytest.mark.slow
+def test_memory_of_dropout_for_16384_queries():
+    """All weights take 4 GiB."""
+    drawn = jnp.array([0, 3, 0, 0], jnp.uint32)
+
+    def value(*inputs):
+        return jaxgrad.ops._attention_with_dropout(*inputs, drawn, 0.9, True)[0]
+
+    def gradient(*inputs):
+        return jax.grad(lambda *x: (value(*x) ** 2).sum(), (0, 1, 2))(*inputs)
+
+    def second(*inputs):
+        return jax.vjp(gradient, *inputs)[1](inputs)
+
+    for function in (value, gradient, second):
+        assert temporary_bytes(function, 16384) < 2**27, function.__name__

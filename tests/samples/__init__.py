@@ -402,6 +402,21 @@ def _attention_backward(grad, q, k, v, out, logsumexp, _, is_causal, *, attn_mas
     return back @ k, back.mT @ q, weights.mT @ grad
 
 
+def _attention_with_dropout(q, k, v, kept, keep, is_causal=False, *, attn_mask=None, scale=None):
+    scores = _attention_scores(q, k, is_causal, attn_mask, scale)
+    return scores.softmax(-1) * kept / keep @ v, scores.logsumexp(-1)
+
+
+def _attention_with_dropout_backward(
+    grad, q, k, v, out, logsumexp, kept, keep, is_causal, *, attn_mask=None, scale=None
+):
+    scores = _attention_scores(q, k, is_causal, attn_mask, scale)
+    weights = (scores - logsumexp.unsqueeze(-1)).exp()
+    back = weights * (grad @ v.mT * kept / keep - (grad * out).sum(-1, True))
+    back = back * (q.shape[-1] ** -0.5 if scale is None else scale)
+    return back @ k, back.mT @ q, (weights * kept / keep).mT @ grad
+
+
 # Operators whose derivatives PyTorch has right for the in-place variant only, or that it has lost.
 STAND_INS = {
     "ops._fft_with_size": _fft_with_size,
@@ -409,6 +424,8 @@ STAND_INS = {
     "ops._thnn_fused_lstm_cell": _fused_lstm_cell,
     "ops._scaled_dot_product_flash_attention_for_cpu": _attention,
     "ops._scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+    "ops._attention_with_dropout": _attention_with_dropout,
+    "ops._attention_with_dropout_backward": _attention_with_dropout_backward,
     "ops._fused_drop": lambda x, mask, scale: x.mul(scale).masked_fill(~mask, 0),
     "ops._native_drop": lambda x, mask, scale: x.mul(scale).masked_fill(~mask, 0),
     "ops.hardsigmoid_backward": lambda g, x: g * ((x > -3) & (x < 3)) / 6,
