@@ -1,9 +1,12 @@
 """torch.nested: tensors of components of different lengths.
 
-`nested_tensor` makes one of a list; operators compute on the joined components (`_tensor.py`).
+`nested_tensor` makes one of a list; `_jagged.py` and `_strided.py` have the two layouts, and the
+modules named functions after them fill their tables of functions.
 """
 
 from ..names.missing import missing_in
+from . import _jagged_functions as _jagged_functions
+from . import _strided_functions as _strided_functions
 from ._construction import (
     as_nested_tensor,
     masked_select,

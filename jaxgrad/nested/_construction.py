@@ -10,10 +10,11 @@ from ..core import dtypes
 from ..frontend import factories
 from ..frontend.tensor_data import tensor
 from ..tape.tensor import Tensor
-from . import _strided, _tensor
+from . import _jagged, _strided
+from ._jagged import NestedTensor, nested
 from ._length import Length
+from ._places import Places
 from ._strided import StridedNestedTensor
-from ._tensor import NestedTensor, nested
 
 
 def nested_tensor(
@@ -43,7 +44,7 @@ def nested_tensor(
         for part in tensor_list
     ]
     result = as_nested_tensor(parts, dtype=dtype, layout=layout, device=device)
-    kind = _strided if isinstance(result, StridedNestedTensor) else _tensor
+    kind = _strided if isinstance(result, StridedNestedTensor) else _jagged
     return kind.as_leaf(result, requires_grad)
 
 
@@ -95,7 +96,7 @@ def _components(ts, dtype, device):
 
 
 def _without_components(dtype):
-    return _strided.strided(factories.empty(0, dtype=dtype), _strided.Places.packed(()))
+    return _strided.strided(factories.empty(0, dtype=dtype), Places.packed(()))
 
 
 def _dim_of_lengths(parts):

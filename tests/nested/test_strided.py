@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxgrad as torch
-from jaxgrad.nested import _strided
+from jaxgrad.nested import _places, _strided
 
 F = torch.nn.functional
 
@@ -167,7 +167,7 @@ def test_files():
 )
 def test_files_of_components_outside_of_memory(place):
     size, stride, offset = place
-    x = _strided.strided(torch.ones(4), _strided.Places((size,), (stride,), (offset,)))
+    x = _strided.strided(torch.ones(4), _places.Places((size,), (stride,), (offset,)))
     file = io.BytesIO()
     torch.save(x, file)
     file.seek(0)

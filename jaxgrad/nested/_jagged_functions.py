@@ -1,0 +1,321 @@
+"""Functions of nested tensors of the jagged layout.
+
+An elementwise operator, and one along a dimension that all components share, computes on the joined
+components, with its dimensions counted as there. A function of this module takes the place of the
+one of its name, `sum` of `torch.sum`; every other function raises.
+"""
+
+from __future__ import annotations
+
+from .. import autograd, ops
+from ..autograd.grad_mode import no_grad
+from ..frontend import factories, random
+from ..frontend import to as to_methods
+from ..tape import torch_function
+from ..tape.tensor import Tensor
+from ._common import (
+    functional,
+    padded_attention,
+    values_of,
+)
+from ._jagged import (
+    FUNCTIONS,
+    NestedTensor,
+    along,
+    as_leaf,
+    common_model,
+    elementwise,
+    from_padded,
+    like,
+    like_leaf,
+    nested,
+    to_padded_tensor,
+    wrapped,
+)
+from ._length import Length
+
+
+def _on_values(name, space=Tensor):
+    """A function that treats the joined components as any tensor."""
+
+    def function(input, *args, **kwargs):
+        with torch_function.DisableTorchFunctionSubclass():
+            result = getattr(space, name)(input, *args, **kwargs)
+        if result is input:
+            return input
+        return nested(result, input._length, input._ragged)
+
+    return function
+
+
+def _of_last(name):
+    """A function of the last dimensions of a tensor, which the components share."""
+
+    def function(input, *args, **kwargs):
+        if input._ragged == input.ndim - 1:
+            raise RuntimeError(f"{name}: the components have different last extents")
+        if any(isinstance(value, NestedTensor) for value in (*args, *kwargs.values())):
+            raise NotImplementedError(f"{name}: one argument may be a nested tensor, the first")
+        result = getattr(functional, name)(values_of(input), *args, **kwargs)
+        return like(result, input)
+
+    return function
+
+
+def unbind(input, dim=0):
+    if wrapped(dim, input):
+        raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
+    return tuple(ops.split(values_of(input), input._length.lengths, input._ragged - 1))
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None):
+    if dim is None:
+        return ops.sum(values_of(input), dtype=dtype)
+    options = {"dim": dim, "keepdim": keepdim, "dtype": dtype}
+    return along(Tensor.sum, ["input"], (input,), options)
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    if dim is None:
+        return ops.mean(values_of(input), dtype=dtype)
+    options = {"dim": dim, "keepdim": keepdim, "dtype": dtype}
+    return along(Tensor.mean, ["input"], (input,), options)
+
+
+def _over_all(name):
+    def function(input, dim=None, keepdim=False):
+        if dim is None:
+            return getattr(ops, name)(values_of(input))
+        return along(getattr(Tensor, name), ["input"], (input,), {"dim": dim, "keepdim": keepdim})
+
+    return function
+
+
+def unsqueeze(input, dim):
+    dim = dim % (input.ndim + 1)
+    if not dim:
+        raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
+    ragged = input._ragged + (dim <= input._ragged)
+    return like(ops.unsqueeze(values_of(input), dim - 1), input, ragged)
+
+
+def embedding(input, weight, *args, **kwargs):
+    return like(functional.embedding(values_of(input), weight, *args, **kwargs), input)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    return like(functional.dropout(values_of(input), p, training), input)
+
+
+def _of_operands(name):
+    """An elementwise function that is no elementwise operator of the table."""
+    return lambda *args, **kwargs: elementwise(getattr(ops, name), args, kwargs)
+
+
+def _new(name, space):
+    """A factory of the shape of a nested tensor."""
+
+    def function(input, *args, **kwargs):
+        return like_leaf(getattr(space, name)(values_of(input), *args, **kwargs), input)
+
+    return function
+
+
+def _filled(name):
+    def function(input, *args):
+        with torch_function.DisableTorchFunctionSubclass():
+            getattr(Tensor, name)(input, *args)
+        return input
+
+    return function
+
+
+def transpose(input, dim0, dim1):
+    dims = wrapped(dim0, input), wrapped(dim1, input)
+    if 0 in dims:
+        raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
+    moved = dict(zip(dims, reversed(dims), strict=True))
+    values = ops.transpose(values_of(input), *(dim - 1 for dim in dims))
+    return like(values, input, moved.get(input._ragged, input._ragged))
+
+
+def permute(input, *dims):
+    dims = dims[0] if isinstance(dims[0], tuple | list) else dims
+    dims = [wrapped(dim, input) for dim in dims]
+    if dims[0]:
+        raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+    values = ops.permute(values_of(input), [dim - 1 for dim in dims[1:]])
+    return like(values, input, dims.index(input._ragged))
+
+
+def view(input, *shape):
+    shape = list(shape[0] if isinstance(shape[0], tuple | list) else shape)
+    places = [place for place, extent in enumerate(shape) if isinstance(extent, Length)]
+    if not places and -1 in shape:
+        places = [shape.index(-1)]
+    if not places or shape[0] != len(input) or places[0] == 0:
+        raise RuntimeError(f"view(): cannot view shape {input.shape} as {shape}")
+    packed = shape[1:]
+    packed[places[0] - 1] = input._length.offsets[-1]
+    return like(values_of(input).reshape(packed), input, places[0])
+
+
+def unflatten(input, dim, sizes):
+    dim = wrapped(dim, input)
+    if dim in (0, input._ragged):
+        raise RuntimeError("unflatten(): not supported for NestedTensor on this dim")
+    ragged = input._ragged + (len(sizes) - 1 if dim < input._ragged else 0)
+    return like(ops.unflatten(values_of(input), dim - 1, sizes), input, ragged)
+
+
+def flatten(input, start_dim=0, end_dim=-1):
+    start, end = wrapped(start_dim, input), wrapped(end_dim, input)
+    if not start or start <= input._ragged <= end:
+        raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
+    ragged = input._ragged - (end - start if end < input._ragged else 0)
+    return like(values_of(input).flatten(start - 1, end - 1), input, ragged)
+
+
+def cat(tensors, dim=0):
+    model, dim = common_model(tensors), wrapped(dim, tensors[0])
+    if dim in (0, model._ragged):
+        raise RuntimeError("cat(): not supported for NestedTensor on this dim")
+    return like(ops.cat([values_of(tensor) for tensor in tensors], dim - 1), model)
+
+
+def matmul(input, other):
+    if isinstance(input, NestedTensor) and not isinstance(other, NestedTensor):
+        if other.ndim == 2 and input._ragged < input.ndim - 1:
+            return like(ops.matmul(values_of(input), other), input)
+        pairs = zip(input.unbind(), other.unbind(0), strict=True)
+    elif isinstance(input, NestedTensor):
+        pairs = zip(input.unbind(), other.unbind(), strict=True)
+    else:
+        pairs = zip(input.unbind(0), other.unbind(), strict=True)
+    parts = [ops.matmul(first, second) for first, second in pairs]
+    if len({part.shape for part in parts}) == 1:
+        return ops.stack(parts)
+    model = input if isinstance(input, NestedTensor) else other
+    extents = zip(*(part.shape for part in parts), strict=True)
+    dims = [dim for dim, different in enumerate(extents) if len({*different}) > 1]
+    if len(dims) > 1:
+        raise RuntimeError(
+            f"matmul(): not supported between inputs of shapes {input.shape} and {other.shape}: "
+            "the products differ in two extents"
+        )
+    dim = dims[0]
+    return nested(ops.cat(parts, dim), model._length, dim + 1)
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    if attn_mask is not None:
+        raise RuntimeError("attn_mask must be None for nested tensors: the lengths make one")
+    if not all(
+        isinstance(part, NestedTensor) and part._ragged == 2 for part in (query, key, value)
+    ):
+        raise RuntimeError(
+            "scaled_dot_product_attention: query, key and value must be nested tensors of shape "
+            "(components, heads, lengths, features): transpose(1, 2) the lengths and heads"
+        )
+    dense = [to_padded_tensor(part, 0.0) for part in (query, key, value)]
+    options = {"scale": scale, "enable_gqa": enable_gqa}
+    result = padded_attention(*dense, key._length.lengths, dropout_p, is_causal, **options)
+    return from_padded(result, query._length, 2)
+
+
+def item(input):
+    raise RuntimeError(f"item(): not supported for a nested tensor of shape {input.shape}")
+
+
+def _get(input, index):
+    index = index if isinstance(index, tuple) else (index,)
+    if not isinstance(index[0], int):
+        raise RuntimeError("slice(): not supported for NestedTensor on dim=0")
+    part = input.unbind()[index[0]]
+    return part[index[1:]] if index[1:] else part
+
+
+def _refused(words):
+    def function(*args, **kwargs):
+        raise RuntimeError(words)
+
+    return function
+
+
+def _equal(first, second):
+    is_same = first._length.offsets == second._length.offsets and first._ragged == second._ragged
+    return is_same and ops.equal(values_of(first), values_of(second))
+
+
+def _method_of(name):
+    def function(tensor, *args, **kwargs):
+        with torch_function.DisableTorchFunctionSubclass():
+            return getattr(Tensor, name)(tensor, *args, **kwargs)
+
+    return function
+
+
+def grad(outputs, inputs, *args, **kwargs):
+    """`autograd.grad`: the gradient of a nested tensor is nested as it is."""
+    asked = [*inputs] if isinstance(inputs, tuple | list) else [inputs]
+    with torch_function.DisableTorchFunctionSubclass():
+        gradients = autograd.grad(outputs, inputs, *args, **kwargs)
+    pairs = zip(asked, gradients, strict=True)
+    return tuple(
+        like(gradient, tensor)
+        if isinstance(tensor, NestedTensor) and gradient is not None
+        else gradient
+        for tensor, gradient in pairs
+    )
+
+
+def __format__(input, specification):
+    return object.__format__(input, specification)
+
+
+def requires_grad_(input, requires_grad=True):
+    with torch_function.DisableTorchFunctionSubclass():
+        Tensor.requires_grad_(input, requires_grad)
+    return input
+
+
+def copy_(input, src, non_blocking=False):
+    common_model((input, src))
+    with torch_function.DisableTorchFunctionSubclass():
+        input.copy_(src)
+    return input
+
+
+def __deepcopy__(input, memo):
+    with torch_function.DisableTorchFunctionSubclass(), no_grad():
+        values = ops.clone(input)
+    return as_leaf(like_leaf(values, input), input.requires_grad)
+
+
+_FUNCTIONS = (
+    *(unbind, to_padded_tensor, sum, mean, unsqueeze, embedding, dropout, transpose, permute),
+    *(view, unflatten, flatten, cat, matmul, scaled_dot_product_attention, item, grad),
+    *(requires_grad_, copy_, __format__, __deepcopy__),
+)
+FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
+FUNCTIONS |= {"reshape": view, "bmm": matmul, "__matmul__": matmul}
+FUNCTIONS |= {"equal": _equal, "__getitem__": _get}
+FUNCTIONS |= {name: _of_operands(name) for name in ("where", "masked_fill")}
+FUNCTIONS |= {name: _filled(name) for name in ("zero_", "fill_")}
+FUNCTIONS |= {
+    name: _new(name, space)
+    for space, names in {
+        factories: ("zeros_like", "ones_like", "empty_like", "full_like"),
+        random: ("rand_like", "randn_like"),
+    }.items()
+    for name in names
+}
+FUNCTIONS |= {name: _of_last(name) for name in ("linear", "layer_norm", "rms_norm")}
+FUNCTIONS |= {name: _on_values(name) for name in ("detach", "clone", "contiguous")}
+FUNCTIONS |= {name: _on_values(name) for name in ("to", "cpu", *to_methods.CONVERSIONS)}
+FUNCTIONS |= {name: _over_all(name) for name in ("any", "all")}
+FUNCTIONS |= {name: _method_of(name) for name in ("backward", "numel", "is_contiguous", "data_ptr")}
+FUNCTIONS["numpy"] = _refused(".numpy() is not supported for tensor subclasses.")
+FUNCTIONS["tolist"] = _refused(".tolist() is not supported for tensor subclasses, got NestedTensor")
