@@ -347,6 +347,10 @@ def _check_numbers(stride, padding, dilation, output_padding):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
 
 
+def _channels_last(rank):
+    return f": channels come before the other extents, as by movedim(-1, {1 - rank})"
+
+
 def _check_channels(input, weight, bias, transposed, groups):
     shape, rank = list(weight.shape), weight.ndim
     if input.ndim != rank:
@@ -372,6 +376,7 @@ def _check_channels(input, weight, bias, transposed, groups):
         raise RuntimeError(
             f"Given {setting}, weight of size {shape}, expected input{list(input.shape)} to have "
             f"{wanted} channels, but got {input.shape[1]} channels instead"
+            f"{_channels_last(len(shape)) if input.shape[-1] == wanted else ''}"
         )
     if bias is not None and bias.shape != (result,):
         start = "Given transposed=1" if transposed else "Given"

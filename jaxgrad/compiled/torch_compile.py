@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from ..core.pytorch_tensors import type_name
 from ..tape import mode as modes
 from .jit import jit
 from .traced_function import MOST_IN_A_ROW
@@ -34,6 +35,8 @@ def compiler(
             "compile(): Either mode or options can be specified, but both can't be specified at "
             "the same time"
         )
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"compile(): options is a dict, not {type_name(options)}")
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     if backend is not None and not isinstance(backend, str):

@@ -74,7 +74,8 @@ class TracedFunction:
         >>> double.explain().partition(" because ")[2]
         'argument 0 was torch.float32[2], and is torch.float32[3]'
         """
-        return f"traced {self.count} times, the last time because {self.why}"
+        times = "once, because" if self.count == 1 else f"{self.count} times, the last time because"
+        return f"traced {times} {self.why}"
 
     def traced(self, leaves, structure, had_program: bool):
         """A new program and its captured tensors. If the function must run uncompiled: None, and

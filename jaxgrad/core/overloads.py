@@ -132,7 +132,11 @@ def refusal(argument: Argument, position: int, value) -> str:
     kind = argument.type
     if kind.list and kind.size is None and not kind.optional:
         kind = f"tuple of {kind.base}s"
-    return f"argument '{name}' (position {position + 1}) must be {kind}, not {type_name(value)}"
+    start = f"argument '{name}' (position {position + 1}) must be {kind}"
+    if argument.type.list and isinstance(value, list | tuple):
+        kinds = " and ".join(sorted({type_name(item) for item in value}))
+        return f"{start}, not a {type_name(value)} of {kinds}"
+    return f"{start}, not {type_name(value)}"
 
 
 class Signature:

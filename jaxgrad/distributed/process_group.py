@@ -187,9 +187,9 @@ def _rendezvous(init_method, world_size: int, rank: int):
         if world_size > 1:
             address = f"{_variable('MASTER_ADDR')}:{_variable('MASTER_PORT')}"
     else:
-        raise ValueError(
-            f"init_process_group: no rendezvous handler for {init_method!r}: "
-            '"env://" and "tcp://host:port" are there'
+        raise RuntimeError(
+            f"No rendezvous handler for {scheme}://: init_process_group takes "
+            f'"env://" and "tcp://host:port", not {init_method!r}'
         )
     if not 0 <= rank < world_size:
         raise ValueError(

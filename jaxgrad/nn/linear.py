@@ -118,9 +118,7 @@ class Bilinear(Module):
             fan_in_uniform_(self.bias, self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        parts = (input1.unsqueeze(-2).unsqueeze(-2) @ self.weight).squeeze(-2)
-        result = (parts * input2.unsqueeze(-2)).sum(-1)
-        return result if self.bias is None else result + self.bias
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

@@ -69,7 +69,7 @@ class Members:
                 return members[name]
         if interception.read is not None:
             note(self)  # it may be set later
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(_no_attribute(self, name))
 
     def _assign(self, name: str, value):
         """The work of `Module.__setattr__`."""
@@ -367,8 +367,22 @@ def _buffers_of(module):
 _BEFORE_INIT = "cannot assign {} before Module.__init__() call: call super().__init__() first"
 
 
+def _no_attribute(module, name: str) -> str:
+    text = f"{type(module).__name__!r} object has no attribute {name!r}"
+    # as of DataParallel, DistributedDataParallel and AveragedModel
+    inner = (module.__dict__.get("_modules") or {}).get("module")
+    if inner is None:
+        return text
+    is_inside = hasattr(type(inner), name) or any(
+        name in vars(inner).get(group, ()) for group in _GROUPS
+    )
+    return f"{text}: it is one of .module" if is_inside else text
+
+
 def _hint(module) -> str:
-    """What to do with a list of modules, or with a function, in place of a module."""
+    """What to do with what is given in place of a module: a list, a class, a function."""
+    if isinstance(module, type) and issubclass(module, Members):
+        return f": call the class, {module.__name__}(...), to make a layer"
     if isinstance(module, list | tuple):
         return ": pass its modules one by one, as in nn.Sequential(*modules)"
     return ": take the layer, nn.ReLU() in place of relu" if callable(module) else ""

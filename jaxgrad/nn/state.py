@@ -186,6 +186,7 @@ class ModuleState(Members):
             _load(self, state, "", assign, keys, errors)
         if strict:
             errors[:0] = _key_errors(keys)
+            errors += _key_hints(keys, state)
         if errors:
             listed = "\n\t".join(errors)
             raise RuntimeError(
@@ -363,6 +364,39 @@ def _key_errors(keys: _IncompatibleKeys):
     ):
         if names:
             yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{name}"' for name in names))
+
+
+def _key_hints(keys: _IncompatibleKeys, state):
+    """What to do where the keys are right, and lie elsewhere or differ by a prefix."""
+    missing, unexpected = keys.missing_keys, keys.unexpected_keys
+    if not missing:
+        return
+    for entry, value in state.items():
+        if isinstance(value, Mapping) and set(missing) <= set(value):
+            yield f"The entry {entry!r} has these keys: pass state_dict[{entry!r}]."
+    if prefix := _prefix(missing, unexpected):
+        yield (
+            f"Without the prefix {prefix!r} the keys are those of the module: remove it, by "
+            f"{{key.removeprefix({prefix!r}): value for key, value in state_dict.items()}}."
+        )
+    if prefix := _prefix(unexpected, missing):
+        begins = f"The keys of the module begin with {prefix!r}"
+        yield f"{begins}: load the state into its .{prefix[:-1]}."
+
+
+def _prefix(names, longer_names) -> str | None:
+    """What all names lack to be among the longer ones."""
+    if not names:
+        return None
+    for longer in longer_names:
+        prefix = longer.removesuffix(names[0])
+        if (
+            prefix != longer
+            and prefix.endswith(".")
+            and {prefix + n for n in names} <= {*longer_names}
+        ):
+            return prefix
+    return None
 
 
 def _mismatch(key, tensor, value) -> str | None:

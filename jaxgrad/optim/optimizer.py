@@ -9,7 +9,7 @@ import itertools
 import operator
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, overload
 
 from ..autograd._profiler.record_function import record_function
@@ -159,6 +159,11 @@ class Optimizer:
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got the module {type(params).__name__}: pass its parameters()"
+            )
+        if not isinstance(params, Iterable):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {type_name(params)}{': call it' if callable(params) else ''}"
             )
         groups = list(params)
         if not groups:

@@ -42,6 +42,8 @@ def check_pair(name: str, values: tuple[Rate, Rate]) -> None:
     """Raise TypeError unless an option has two values."""
     if not isinstance(values, tuple | list):
         raise TypeError(f"{name} must be a pair of numbers, not {values!r}")
+    if len(values) < 2:
+        raise IndexError(f"{name} must be a pair of numbers, not {values!r}")
 
 
 def check(what: str, value: Rate, below: float = float("inf")) -> None:

@@ -42,7 +42,9 @@ NOT_LAST = "To get the last learning rate computed by the scheduler, please use 
 def check_optimizer(optimizer: Optimizer) -> None:
     """Raise TypeError unless `optimizer` is an `Optimizer`."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        is_class = isinstance(optimizer, type) and issubclass(optimizer, Optimizer)
+        hint = f": call the class, {optimizer.__name__}(...), to make one" if is_class else ""
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer{hint}")
 
 
 def rates(optimizer: Optimizer, name: str = "lr") -> list[Rate]:

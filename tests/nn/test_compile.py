@@ -411,6 +411,7 @@ def test_decorators():
     ("arguments", "error", "text"),
     [
         ({"model": 3}, AssertionError, "A callable function is expected, but <class .int.>"),
+        ({"options": "max"}, TypeError, "options is a dict, not str"),
         ({"mode": "fast"}, RuntimeError, "Unrecognized mode=fast, should be one of: default"),
         ({"mode": "default", "options": {}}, RuntimeError, "[Ee]ither mode or options"),
         ({"backend": "nothing"}, RuntimeError, "Invalid backend: 'nothing'"),

@@ -139,3 +139,11 @@ def test_padding_modes_of_convolutions(torch):
         layer = fix_weights(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
         outputs.append(layer(x).detach())
     return outputs, fix_weights(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
+
+
+def test_channels_that_come_last_are_named():
+    images = jaxgrad.ones(1, 6, 5, 3)
+    layer = jaxgrad.nn.Conv2d(3, 2, 3)
+    with pytest.raises(RuntimeError, match=r"but got 6 channels instead: .*movedim\(-1, -3\)"):
+        layer(images)
+    assert layer(images.movedim(-1, -3)).shape == (1, 2, 4, 3)

@@ -796,3 +796,46 @@ def test_options_of_hooks():
     assert dict(module._forward_hooks_always_called) == {always.id: True}
     assert dict(module._forward_pre_hooks_with_kwargs) == {wide.id: True}
     assert plain.id not in module._forward_hooks_with_kwargs
+
+
+@pytest.mark.parametrize(
+    ("keys", "hint"),
+    [
+        (lambda state: {"model": state, "epoch": 3}, "pass state_dict['model']"),
+        (
+            lambda state: {f"module.{name}": value for name, value in state.items()},
+            "key.removeprefix('module.')",
+        ),
+    ],
+)
+def test_load_state_dict_finds_the_keys_elsewhere(keys, hint):
+    layer = nn.Linear(3, 2)
+    with pytest.raises(RuntimeError, match="Missing key") as raised:
+        layer.load_state_dict(keys(layer.state_dict()))
+    assert hint in str(raised.value)
+
+
+def test_load_state_dict_names_the_wrapped_module():
+    layer = nn.Linear(3, 2)
+    with pytest.raises(RuntimeError, match=r"load the state into its \.module"):
+        nn.DataParallel(layer).load_state_dict(layer.state_dict())
+
+
+def test_load_state_dict_gives_no_hint_where_keys_are_missing():
+    with pytest.raises(RuntimeError) as raised:
+        nn.Linear(3, 2).load_state_dict({"weight": jaxgrad.ones(2, 3)})
+    assert str(raised.value).splitlines()[1:] == ['\tMissing key(s) in state_dict: "bias". ']
+
+
+def test_a_missing_attribute_of_a_wrapper_is_one_of_its_module():
+    wrapper = nn.DataParallel(nn.Linear(3, 2))
+    for name in ("weight", "reset_parameters"):
+        with pytest.raises(AttributeError, match=f"'{name}': it is one of .module"):
+            getattr(wrapper, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'foo'$"):
+        wrapper.foo  # noqa: B018
+
+
+def test_a_class_in_place_of_a_layer():
+    with pytest.raises(TypeError, match=r"is not a Module subclass: call the class, ReLU\(...\)"):
+        nn.Sequential(nn.ReLU)

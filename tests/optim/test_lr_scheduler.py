@@ -289,3 +289,8 @@ def test_cosine_annealing_in_closed_form():
         assert scheduler.get_last_lr()[0] == pytest.approx(expected, rel=1e-9)
         optimizer.step()
         scheduler.step()
+
+
+def test_a_class_in_place_of_an_optimizer():
+    with pytest.raises(TypeError, match=r"type is not an Optimizer: call the class, SGD\(...\)"):
+        jaxgrad.optim.lr_scheduler.StepLR(jaxgrad.optim.SGD, 1)

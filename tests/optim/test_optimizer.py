@@ -629,3 +629,14 @@ def test_names_that_modules_import():
     for module in (jaxgrad.optim.adam, jaxgrad.nn.modules.rnn, jaxgrad.storage):
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             _ = module.nonsense
+
+
+@pytest.mark.parametrize("params", [jaxgrad.nn.Linear(3, 2).parameters, None, 3])
+def test_parameters_that_cannot_be_iterated(params):
+    with pytest.raises(TypeError, match="should be an iterable of Tensors or dicts, but got"):
+        jaxgrad.optim.SGD(params)
+
+
+def test_one_beta():
+    with pytest.raises(IndexError, match=r"betas must be a pair of numbers, not \(0.9,\)"):
+        jaxgrad.optim.Adam([jaxgrad.ones(1, requires_grad=True)], betas=(0.9,))

@@ -52,7 +52,7 @@ TEXTS = {
     "torch.func.vmap(lambda row: (print(repr(row)), row)[1])(x)[0, 0]": r"tensor\(",
     "with torch.autograd.graph.record_lines():\n    y = x.requires_grad_().detach() * 2\n"
     "torch.autograd.graph.explain(y)": r"detached at In\[\d+\]:2: ",
-    "_ = step(x); print(step.explain())": "traced 1 times",
+    "_ = step(x); print(step.explain())": "traced once",
     "nn.LazyLinear(3).weight": "UninitializedParameter",
 }
 PROGRESS = """

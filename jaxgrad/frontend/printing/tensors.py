@@ -48,7 +48,12 @@ class TextMethods:
         is_number = not self.ndim and not self.is_meta
         if is_number and (specification or not isinstance(shown_array(self), jax.core.Tracer)):
             return format(self.item(), specification)  # item() raises in a trace
-        return object.__format__(self, specification)
+        if specification:
+            raise TypeError(
+                "unsupported format string passed to Tensor.__format__: "
+                f"{specification!r} is for one number, and the shape is {list(self.shape)}"
+            )
+        return str(self)
 
 
 def text_of(

@@ -270,7 +270,7 @@ def _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_l
         )
     elif batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
         raise ValueError(
-            f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            f"batch_size should be a positive integer value, but got batch_size={batch_size!r}"
         )
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
+from ...core.pytorch_tensors import type_name
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randperm
@@ -66,6 +67,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """
 
     def __init__(self, *tensors: Tensor):
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"TensorDataset takes tensors, but got {type_name(tensor)}: "
+                    "torch.as_tensor makes one"
+                )
         sizes = [tensor.size(0) for tensor in tensors]
         if len(set(sizes)) > 1:
             raise AssertionError(

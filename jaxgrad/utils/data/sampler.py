@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
+from ...core.pytorch_tensors import type_name
 from ...frontend import draw
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randint, randperm
@@ -25,7 +26,9 @@ _SEED = NumbersRequest(draw.all_integers, (), np.dtype(np.int64), None, (2**63,)
 
 def new_seed(generator: Generator | None) -> int:
     """A seed of 63 bits, drawn from a generator; None: the default one."""
-    generator = generator or default_generator
+    generator = default_generator if generator is None else generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type_name(generator)}")
     if generator.stream == "torch":  # without JAX, which a forked worker cannot use
         (drawn,) = generator.numbers(_SEED)
         return int(drawn.array())
@@ -190,7 +193,7 @@ class BatchSampler(Sampler[list]):
     def __init__(self, sampler: Iterable, batch_size: int, drop_last: bool):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
             raise ValueError(
-                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+                f"batch_size should be a positive integer value, but got batch_size={batch_size!r}"
             )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got {drop_last=}")
@@ -210,7 +213,7 @@ class BatchSampler(Sampler[list]):
 def _check_count(count):
     if not isinstance(count, int) or isinstance(count, bool) or count <= 0:
         raise ValueError(
-            f"num_samples should be a positive integer value, but got num_samples={count}"
+            f"num_samples should be a positive integer value, but got num_samples={count!r}"
         )
 
 

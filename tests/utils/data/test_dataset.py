@@ -229,7 +229,7 @@ NUMBERS = list(range(10))
         ({"sampler": [1], "shuffle": True}, ValueError, "sampler option is mutually exclusive"),
         ({"batch_size": None, "drop_last": True}, ValueError, "disables auto-batching"),
         ({"batch_size": 0}, ValueError, "got batch_size=0"),
-        ({"batch_size": "a"}, ValueError, "got batch_size=a"),
+        ({"batch_size": "a"}, ValueError, "got batch_size='a'"),
         ({"multiprocessing_context": "fork"}, ValueError, "can only be used with multi-process"),
         ({"num_workers": 1, "multiprocessing_context": "bad"}, ValueError, "valid start method"),
         ({"num_workers": 1, "multiprocessing_context": 3}, TypeError, "valid context object"),
@@ -300,3 +300,15 @@ def test_functions_of_collate_by_their_names():
     assert collate.collate_numpy_array_fn([np.ones(2)]).shape == (1, 2)
     assert collate.np_str_obj_array_pattern.search(np.array(["abc"]).dtype.str)
     assert not collate.np_str_obj_array_pattern.search(np.ones(2).dtype.str)
+
+
+@pytest.mark.parametrize("rows", [[1, 2], np.ones(2)])
+def test_tensor_dataset_takes_tensors(rows):
+    with pytest.raises(TypeError, match="TensorDataset takes tensors, but got"):
+        data.TensorDataset(rows)
+
+
+def test_generators_are_checked():
+    loader = data.DataLoader([1, 2], shuffle=True, generator=3)
+    with pytest.raises(TypeError, match=r"generator must be a torch\.Generator, not int"):
+        next(iter(loader))

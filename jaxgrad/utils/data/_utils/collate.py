@@ -155,7 +155,8 @@ def _stacked_arrays(batch, *, convert, collate_fn_map=None):
         if shape != shapes[0]:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(shapes[0])} at entry 0 "
-                f"and {list(shape)} at entry {number}"
+                f"and {list(shape)} at entry {number}: samples of one batch have one shape; pad "
+                "them, or join them by a collate_fn="
             )
     return convert(np.stack(batch, dtype=_common_type(batch), casting="unsafe"))
 
