@@ -117,9 +117,10 @@ plt.legend(fontsize=7, frameon=False)
 plt.show()
 
 # %% [markdown]
-# ## 4. The slope field of a network
+# ## 4. A field of slopes
 #
-# `vmap(grad(f))` gives the gradient at every point of the plane at once.
+# `vmap(grad(f))` gives the gradient at every point of the plane at once. Arrows point downhill;
+# bright ones are high up.
 
 
 # %%
@@ -140,7 +141,8 @@ plt.show()
 # %% [markdown]
 # ## 5. Where Newton's method ends
 #
-# Second derivatives by `hessian`, for 14,400 starts in one call.
+# Second derivatives by `hessian`, for 14,400 starts in one call. Starts of one shade reach the
+# same point.
 
 
 # %%
@@ -221,13 +223,13 @@ def throw():
     return places.detach()
 
 
-for number in range(161):
+for number in range(41):
     places = throw()
-    if number % 40 == 0:
-        plt.plot(places[:, 0], places[:, 1], color=plt.cm.viridis(number / 160), lw=1)
+    if number % 8 == 0:
+        plt.plot(places[:, 0], places[:, 1], color=plt.cm.viridis(number / 40), lw=1)
 plt.plot(*target, "r*", ms=12)
 plt.ylim(-2, 5)
-plt.title("every 40th throw")
+plt.title("every 8th throw")
 plt.show()
 
 # %% [markdown]
