@@ -16,4 +16,8 @@ def parallel_info() -> str:
     return collect_env.parallel_info()
 
 
+def _cxx_flags() -> str:
+    return ""  # nothing here is compiled from C++
+
+
 __getattr__ = missing_in(__name__)

@@ -161,7 +161,17 @@ _not_provided = late.LateModule("jaxgrad.names.not_provided")
 _pytorch_names = late.LateModule("jaxgrad.names.pytorch")
 _deprecated = late.LateModule("jaxgrad.frontend.deprecated")
 
-_search_by(lambda module, name: _not_provided.imported(module, name))
+# private names of PyTorch's modules whose home is another module here
+_HOMES = {"jaxgrad.storage": "jaxgrad.frontend.storages"}
+
+
+def _name_elsewhere(module, name):
+    home = _HOMES.get(module) if name.startswith("_") else None
+    value = None if home is None else vars(importlib.import_module(home)).get(name)
+    return _not_provided.imported(module, name) if value is None else value
+
+
+_search_by(_name_elsewhere)
 
 _sparse_tensor.implement_by(late.LateModule("jaxgrad.sparse._dispatch"))
 
@@ -226,6 +236,7 @@ _LATER |= dict.fromkeys(
     (
         *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
         *("FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
+        *("_tensor_classes",),
     ),
     "frontend.legacy_types",
 )
@@ -246,6 +257,8 @@ _LATER |= dict.fromkeys(
         *("UntypedStorage", "TypedStorage", "FloatStorage", "DoubleStorage", "HalfStorage"),
         *("BFloat16Storage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage"),
         *("LongStorage", "BoolStorage", "ComplexFloatStorage", "ComplexDoubleStorage"),
+        *("QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage"),
+        *("_storage_classes",),
         *("StorageBase", "is_storage"),
     ),
     "frontend.storages",

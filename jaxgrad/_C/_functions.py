@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..autograd.function import Function
 from ..names.not_provided import names_of
+from ..tape.node import AccumulateGrad as AccumulateGrad
 from ..tape.tensor import Tensor
 
 __getattr__, __dir__ = names_of(__name__)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
+import operator
 import threading
 import weakref
 
@@ -26,8 +27,22 @@ from .strides import contiguous
 IMMEDIATE, SPREAD, INLINE, INLINE32, META = 0, 1, 2, 3, 4
 
 
+def _extent(value, place: int):
+    """An element of a size: an int, or a size that varies."""
+    if isinstance(value, bool) or hasattr(type(value), "__array__"):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    elif hasattr(type(value), "__add__") and not isinstance(value, float | complex | str):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is {kind!r})")
+
+
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints. Slices and sums of sizes are sizes too.
+    """The shape of a tensor: a tuple of ints. Slices and sums of sizes are sizes too. Raises
+    TypeError for elements that are no integers.
 
     >>> jaxgrad.zeros(2, 3).shape + (4,)
     torch.Size([2, 3, 4])
@@ -36,6 +51,13 @@ class Size(tuple):
     """
 
     __slots__ = ()
+
+    def __new__(cls, extents=()):
+        size = tuple.__new__(cls, extents)
+        for extent in size:
+            if type(extent) is not int:
+                return tuple.__new__(cls, map(_extent, size, range(len(size))))
+        return size
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""

@@ -30,7 +30,7 @@ from ..core.device import (
 )
 from ..core.device import device as Device
 from ..core.tracebacks import users_stacklevel
-from ..frontend.legacy_types import types_on
+from ..frontend.legacy_types import CUDA_TYPES
 from ..frontend.random import initial_seed as initial_seed
 from ..frontend.stream import Event as _Event
 from ..frontend.stream import Stream as _Stream
@@ -47,7 +47,7 @@ from ._sensors import power_draw as power_draw
 from ._sensors import temperature as temperature
 from ._sensors import utilization as utilization
 
-globals().update(types_on("cuda", "torch.cuda"))
+globals().update(CUDA_TYPES)
 
 # what XLA raises where memory is short, and for all else that fails while a program runs
 OutOfMemoryError = AcceleratorError = jax.errors.JaxRuntimeError

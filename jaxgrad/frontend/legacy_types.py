@@ -7,7 +7,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.device import as_device, default_device, device, device_of_jax, is_meta
+from ..core.device import as_device, default_device, device, device_of_jax, is_meta, strided
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape.sparse_tensor import is_sparse
@@ -26,7 +26,7 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     what: the name of the constructor; dtype: the default dtype if it is None, which takes tensors
     of all dtypes. Raises TypeError for other arguments.
     """
-    unknown = sorted(options.keys() - {"device", "data", "size"})
+    unknown = sorted(options.keys() - {"device", "data", "other", "size"})
     if unknown:
         raise TypeError(
             f"{what}: new() received an invalid combination of arguments: {', '.join(unknown)}; it "
@@ -40,8 +40,9 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
             f"{as_device(device).type} was passed"
         )
     device = place if device is None else device
-    if "data" in options and not arguments:
-        arguments = (options.pop("data"),)
+    named = options.keys() & {"data", "other"}
+    if named and not arguments:
+        arguments = (options.pop(named.pop()),)
     (argument,) = arguments if len(arguments) == 1 else [()]
     if isinstance(argument, Tensor) and has_device:
         raise RuntimeError(
@@ -51,12 +52,14 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     if isinstance(argument, Tensor):
         return _alias(what, argument, dtype, device)
     if storages.is_storage(argument):
-        return _alias(what, storage_tensors.row_of(argument), dtype, device).detach()
+        wanted = dtype or dtypes.get_default_dtype()
+        row = storage_tensors.elements_of(argument, wanted, "type {} for argument 1 'storage'")
+        return _alias(what, row, dtype, device).detach()
     if device is None and is_meta(None):  # as in PyTorch, whose class Tensor is that of CPUs
         device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()
     is_one = len(arguments) == 1 and not isinstance(argument, Size)
-    if is_one and isinstance(argument, list | tuple | np.ndarray):
+    if is_one and isinstance(argument, list | tuple | range | np.ndarray):
         return tensor_data.tensor(argument, dtype=dtype, device=device)
     if is_one and not hasattr(argument, "__index__"):
         raise TypeError(f"{what}: new(): data must be a sequence (got {type(argument).__name__})")
@@ -79,6 +82,14 @@ class TensorType(type):
     all are of the class `Tensor`.
     """
 
+    def __new__(metaclass, name, bases, namespace):
+        if bases:
+            raise TypeError(
+                f"type '{bases[0].__module__}.{bases[0].__name__}' is not an acceptable base type: "
+                "derive from torch.Tensor"
+            )
+        return super().__new__(metaclass, name, bases, namespace)
+
     def __call__(cls, *arguments, **options):
         name = f"{cls.__module__}.{cls.__name__}"
         return construct(name, cls.dtype, device(cls.device_type), arguments, options)
@@ -89,6 +100,10 @@ class TensorType(type):
 
     def __repr__(cls):
         return f"<class '{cls.__module__}.{cls.__name__}'>"
+
+    is_cuda = property(lambda cls: cls.device_type == "cuda")
+    is_sparse = is_xpu = property(lambda cls: False)
+    layout = property(lambda cls: strided)
 
 
 def types_on(device_type: str, module: str) -> dict[str, TensorType]:
@@ -122,7 +137,10 @@ DTYPES = {
 }
 
 TYPES = types_on("cpu", "torch")
+CUDA_TYPES = types_on("cuda", "torch.cuda")
 globals().update(TYPES)
+
+_tensor_classes = {*TYPES.values(), *CUDA_TYPES.values()}
 
 
 def dtype_of(name: str) -> dtypes.dtype:

@@ -572,7 +572,12 @@ class MemoryMethods:
         >>> (ctypes.c_float * 2).from_address(x[2:].data_ptr())[:]
         [2.0, 3.0]
         """
+        if not self.numel():
+            return 0
         return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
+
+    def _fix_weakref(self):
+        """Do nothing: a tensor of a weak reference is a tensor."""
 
     @property
     def _cdata(self) -> int:

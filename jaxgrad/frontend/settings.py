@@ -277,18 +277,19 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
     `XLA_FLAGS=--xla_gpu_deterministic_ops=true` before the program starts: asking for it here
     without that flag warns where there is a GPU.
 
-    Raises TypeError for a mode that is no bool.
+    warn_only: kept too. Raises TypeError for one that is no bool.
 
     >>> jaxgrad.use_deterministic_algorithms(True)
     >>> jaxgrad.are_deterministic_algorithms_enabled()
     True
     >>> jaxgrad.use_deterministic_algorithms(False)
     """
-    if not isinstance(mode, bool):
-        raise TypeError(
-            "use_deterministic_algorithms(): argument 'mode' must be bool, not "
-            f"{type(mode).__name__}"
-        )
+    for name, value in {"'mode' (position 1)": mode, "'warn_only'": warn_only}.items():
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {name} must be bool, not "
+                f"{type(value).__name__}"
+            )
     settings.put("debug_mode", (1 if warn_only else 2) if mode else 0)
     flag = "xla_gpu_deterministic_ops=true"
     if mode and jax.default_backend() == "gpu" and flag not in os.environ.get("XLA_FLAGS", ""):

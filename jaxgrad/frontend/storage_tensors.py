@@ -45,6 +45,20 @@ def row_of(storage, dtype: dtypes.dtype | None = None) -> Tensor:
     return detached(row[start : start + len(part) // dtype.itemsize])
 
 
+def elements_of(storage, dtype: dtypes.dtype | None, named: str = "{}") -> Tensor:
+    """The elements of a storage as a tensor of a dtype: the bytes of an untyped storage are read as
+    numbers of it. If it is None, it is that of the storage, and int64 for an untyped one. Raises
+    RuntimeError for a storage of another dtype; `named` is the end of its text.
+    """
+    wanted = dtype or (storage.dtype if storage._is_typed else dtypes.int64)
+    if storage._is_typed and storage.dtype is not wanted:
+        raise RuntimeError(
+            f"Expected a Storage of type {wanted.scalar_type} or an UntypedStorage, but got "
+            + named.format(storage.dtype.scalar_type)
+        )
+    return row_of(storage, wanted)
+
+
 @no_grad()
 def memory_row(memory: Storage, dtype: dtypes.dtype, count: int | None = None) -> Tensor:
     """All elements of a memory as a tensor on it. dtype: how its bytes are read; what is left over

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, named_dtypes
 from ..core import strides as layouts
 from ..core.aval import strides_of
-from ..core.device import as_device, device_of
+from ..core.device import as_device, device_of, is_meta
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..storage.address import in_memory_order
@@ -44,10 +44,24 @@ def elements(storage: Storage) -> np.ndarray:
     return in_memory_order(np.asarray(array, order="C"), strides_of(storage.aval))
 
 
+_INTEGERS = {
+    **{named_dtypes.qint8: dtypes.int8, named_dtypes.qint32: dtypes.int32},
+    **dict.fromkeys(
+        (named_dtypes.quint8, named_dtypes.quint4x2, named_dtypes.quint2x4), dtypes.uint8
+    ),
+}
+
+
+def in_memory(dtype: dtypes.dtype) -> dtypes.dtype:
+    """The dtype of the numbers that a storage of a dtype holds: integers for a quantized one."""
+    return _INTEGERS.get(dtype, dtype)
+
+
 class StorageBase:
     """The memory that tensors share, as elements of `dtype`. Writes reach the tensors."""
 
     dtype: dtypes.dtype
+    _is_typed = True
     _part: range | None = None  # the bytes that a slice of a storage shows; None: all of them
 
     @classmethod
@@ -139,18 +153,22 @@ class StorageBase:
     def _numbers(self) -> np.ndarray:
         self._check_data()
         numbers = elements(self._storage).view(np.uint8)[self._start :]
-        return numbers[: self.size() * self.element_size()].view(self.dtype.numpy)
+        return numbers[: self.size() * self.element_size()].view(in_memory(self.dtype).numpy)
 
     def _check_data(self):
         if self.device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type: there are no numbers")
+
+    def _check_copied(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self._numbers(), dtype)
 
     def _row(self):
         self._check_data()
-        return storage_tensors.row_of(self)
+        return storage_tensors.row_of(self, in_memory(self.dtype))
 
     def __iter__(self):
         return iter(self.tolist())
@@ -192,6 +210,7 @@ class StorageBase:
         >>> x.tolist()
         [1.0, 1.0]
         """
+        source._check_copied()
         if self.nbytes() != source.nbytes():
             raise RuntimeError(
                 f"size does not match, self was {self.nbytes()} bytes but src was "
@@ -254,6 +273,7 @@ class StorageBase:
         """
         if as_device(device) == self.device:
             return self
+        self._check_copied()
         moved = self._row().to(device)
         return type(self)._of(begin(moved).storage, self.__dict__.get("dtype"))
 
@@ -281,7 +301,23 @@ class StorageBase:
         RuntimeError: share_memory_(): XLA manages the memory of arrays, and processes cannot
         share it; send the values instead
         """
-        raise RuntimeError(UNSHARED)
+        self._share_fd_cpu_()
+
+    def _share_fd_cpu_(self, *arguments):
+        raise RuntimeError(self._unshared("_share_fd_"))
+
+    def _share_filename_cpu_(self, *arguments):
+        raise RuntimeError(self._unshared("_share_filename_"))
+
+    def _unshared(self, name: str) -> str:
+        on_cpu = self.device.type == "cpu"
+        return UNSHARED if on_cpu else f"{name}: only available on CPU, not on {self.device}"
+
+    def _write_file(self, file, is_real_file: bool, save_size: bool, element_size: int):
+        """Write the bytes to an open file, after their number of elements if `save_size`."""
+        self._check_copied()
+        count = self.nbytes() // element_size
+        file.write((count.to_bytes(8, "little") if save_size else b"") + self._numbers().tobytes())
 
     def get_device(self) -> int:
         """Return the number of the device, -1 for a CPU.
@@ -340,19 +376,24 @@ def _allocated(what: str, arguments, dtype: dtypes.dtype, device) -> Storage:
     """New memory: of so many elements, which are 0, or with the numbers of a sequence."""
     if len(arguments) > 1:
         raise RuntimeError(
-            f"{what} received an invalid combination of arguments. It takes a size, or a sequence "
-            f"of numbers, and a device, not {len(arguments)} of them"
+            f"{what} received an invalid combination of arguments: Too many positional arguments: "
+            f"it takes a size, or a sequence of numbers, not {len(arguments)} of them"
         )
     (data,) = arguments or (0,)
+    dtype = in_memory(dtype)
     if isinstance(data, StorageBase):
         raise TypeError(
             f"{what}: Argument type not recognized: {type(data).__name__}; its clone() is a copy"
         )
-    if hasattr(data, "__index__"):
+    if isinstance(data, str):
+        raise TypeError(f"{what}: invalid data type 'str': a storage holds numbers")
+    if hasattr(data, "__index__") and not hasattr(data, "__array__"):
         if data < 0:
             raise RuntimeError(f"{what}: a storage has a size from 0, not {data}")
         tensor = factories.zeros(operator.index(data), dtype=dtype, device=device)
-    elif isinstance(data, Sequence) and not isinstance(data, str):
+    elif isinstance(data, Sequence) and is_meta(device):
+        tensor = factories.zeros(len(data), dtype=dtype, device=device)
+    elif isinstance(data, Sequence):
         return _of_numbers(np.array(data).astype(dtype.numpy), device)
     else:
         raise TypeError(f"{what}: Argument type not recognized: {type(data).__name__}")
@@ -412,6 +453,7 @@ class UntypedStorage(StorageBase):
     """
 
     dtype = dtypes.uint8
+    _is_typed = False
     filename = None  # of memory that is that of a file, which none is
 
     def __init__(self, *size, device=None, **named):
@@ -526,8 +568,8 @@ class UntypedStorage(StorageBase):
         return "torch.storage.UntypedStorage" if dtype is None else self._converted(dtype.dtype)
 
     def __getitem__(self, index):
-        place = self._place(index)
         self._check_data()
+        place = self._place(index)
         if not isinstance(place, slice):
             return self._numbers()[place].item()
         return self._of(self._storage, part=self._bytes()[place])
@@ -577,6 +619,21 @@ def untyped(memory: Storage) -> UntypedStorage:
     return storage
 
 
+_WRAPS = "TypedStorage.__init__ received an invalid combination of arguments"
+
+
+def _check_wrapped(what: str, size, wrap_storage, device=None):
+    if not (size or device is not None) and isinstance(wrap_storage, UntypedStorage):
+        return
+    text = f"{what} received an invalid combination of arguments"
+    if size:
+        raise RuntimeError(f"{text}: No positional arguments should be given with 'wrap_storage'")
+    if device is not None:
+        raise RuntimeError(f"{text}: Argument 'device' should not be specified with 'wrap_storage'")
+    kind = type(wrap_storage).__name__
+    raise TypeError(f"{text}: Argument 'wrap_storage' must be UntypedStorage, but got {kind}")
+
+
 class TypedStorage(StorageBase):
     """The memory that tensors share as elements of a dtype; `Tensor.storage` returns it.
 
@@ -597,16 +654,12 @@ class TypedStorage(StorageBase):
             self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
             self._storage = _allocated("TypedStorage.__init__", size, self.dtype, device)
             return
-        if size or dtype is None:
-            raise RuntimeError(
-                "TypedStorage.__init__ received an invalid combination of arguments. With "
-                "wrap_storage it takes a dtype, and no sizes"
-            )
-        if not isinstance(wrap_storage, UntypedStorage):
-            raise TypeError(
-                "Argument 'wrap_storage' must be UntypedStorage, but got "
-                f"{type(wrap_storage).__name__}"
-            )
+        _check_wrapped("TypedStorage.__init__", size, wrap_storage, device)
+        if dtype is None:
+            raise RuntimeError(f"{_WRAPS}: Argument 'dtype' must be specified with 'wrap_storage'")
+        if not isinstance(dtype, dtypes.dtype):
+            kind = type(dtype).__name__
+            raise TypeError(f"{_WRAPS}: Argument 'dtype' must be torch.dtype, not {kind}")
         self.dtype, self._storage, self._part = dtype, wrap_storage._storage, wrap_storage._part
 
     def _kind(self):
@@ -674,11 +727,14 @@ class TypedStorage(StorageBase):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not hasattr(index, "__index__"):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._check_data()
         return self._numbers()[self._place(index)].item()
 
     def __setitem__(self, index, value):
         if not isinstance(index, slice) and not hasattr(index, "__index__"):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        if isinstance(value, StorageBase):
+            raise RuntimeError(f"cannot set item with value type {type(value)}: take its elements")
         if isinstance(value, str):
             raise TypeError(f"can't assign a str to a torch.{self.dtype.scalar_type}Tensor")
         self._row()[self._place(index)] = value
@@ -699,16 +755,24 @@ class StorageType(type):
     the class `TypedStorage`.
     """
 
-    def __call__(cls, *size, wrap_storage=None, device=None):
+    def __call__(cls, *size, wrap_storage=None, device=None, dtype=None, _internal=False):
+        if cls is _LegacyStorage:
+            raise RuntimeError(
+                "Only child classes of _LegacyStorage can be instantiated, such as FloatStorage"
+            )
+        for name, value in {"device": device, "dtype": dtype}.items():
+            if value is not None:
+                raise RuntimeError(
+                    f"{cls!r}.__new__ received an invalid combination of arguments: Keyword "
+                    f"argument {name!r} cannot be specified: call TypedStorage"
+                )
         if wrap_storage is None:
             memory = _allocated(f"{cls!r}.__new__", size, cls.dtype, device)
             return TypedStorage._of(memory, cls.dtype)
-        if size:
-            raise RuntimeError(
-                f"{cls!r}.__new__ received an invalid combination of arguments. With wrap_storage "
-                "it takes no sizes"
-            )
+        _check_wrapped(f"{cls!r}.__new__", size, wrap_storage)
         return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    _dtype = property(lambda cls: cls.dtype)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
@@ -743,14 +807,20 @@ class StorageType(type):
         )
 
 
+class _LegacyStorage(metaclass=StorageType):
+    """What the types of storages by dtype derive from; it makes none itself."""
+
+    is_cuda = False
+
+
 def _type_of(dtype) -> StorageType:
-    name, ours = f"{dtype.scalar_type}Storage", str(dtype).removeprefix("torch.")
+    name = f"{dtype.scalar_type}Storage"
     text = (
-        f"The type of storages of {dtype}, which `Tensor.storage` makes.\n\n"
-        f">>> x = jaxgrad.zeros(2, dtype=jaxgrad.{ours})\n"
-        f">>> isinstance(x.storage(), jaxgrad.{name})\nTrue\n"
+        f"The type of storages of {dtype}: a call makes one by its size, or of numbers.\n\n"
+        f">>> jaxgrad.{name}(2).dtype\n{dtype}\n"
     )
-    return StorageType(name, (), {"dtype": dtype, "__module__": "torch", "__doc__": text})
+    known = {"dtype": dtype, "__module__": "torch", "__doc__": text}
+    return StorageType(name, (_LegacyStorage,), known)
 
 
 TYPES = {
@@ -759,9 +829,20 @@ TYPES = {
         *(dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.uint8),
         *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bool),
         *(dtypes.complex64, dtypes.complex128),
+        *_INTEGERS,
     )
 }
 globals().update(TYPES)
+
+_storage_classes = {UntypedStorage, TypedStorage, *TYPES.values()}
+
+
+def _dtype_to_storage_type_map() -> dict[dtypes.dtype, str]:
+    return {kind.dtype: name for name, kind in TYPES.items()}
+
+
+def _storage_type_to_dtype_map() -> dict[str, dtypes.dtype]:
+    return {name: kind.dtype for name, kind in TYPES.items()}
 
 
 def is_storage(obj) -> bool:

@@ -44,8 +44,8 @@ COPY_CONSTRUCT = (
 )
 
 NOT_WRITABLE = (
-    "The given {0} is not writable, and tensors are. jaxgrad copies it, so writes to the tensor do "
-    "not reach the {0}; PyTorch's tensor would write to it"
+    "The given {0} is not writable, and there are no non-writable tensors. jaxgrad copies it, so "
+    "writes to the tensor do not reach the {0}; PyTorch's tensor would write to it"
 )
 LIST_OF_ARRAYS = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting "
@@ -265,6 +265,8 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
     if isinstance(data, jax.Array):
         return on_device(_converted(data, dtype), device)
     if hasattr(data, "__array__"):
+        if isinstance(data, storages.StorageBase):
+            return _array_of(storage_tensors.elements_of(data, dtype), dtype, device)
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
     if is_exported() and has_symbolic(data):
         return on_device(_from_sizes(data, dtype), device)

@@ -223,17 +223,20 @@ class ConversionMethods:
             raise TypeError(f"type_as(): argument 'other' must be Tensor, not {kind}")
         return self.to(other)
 
-    def type(self, dtype=None):
+    def type(self, dtype=None, non_blocking: bool = False):
         """Convert the tensor to a dtype; without one, return the name of its class in old PyTorch.
 
-        dtype: a dtype, or a class or name of early PyTorch, "torch.DoubleTensor". Raises TypeError
-        for anything else, ValueError for another name.
+        dtype: a dtype, or a class or name of early PyTorch, "torch.DoubleTensor"; `Tensor` is the
+        class of the default dtype. non_blocking: not used. Raises TypeError for anything else,
+        ValueError for another name.
 
         >>> jaxgrad.ones(1).type(), jaxgrad.ones(1).type("torch.DoubleTensor")
         ('torch.FloatTensor', tensor([1.], dtype=torch.float64))
         """
         if isinstance(dtype, legacy_types.TensorType):
             return self.to(dtype.device_type, dtype.dtype)
+        if dtype is Tensor:
+            return self.to(dtypes.get_default_dtype())
         if dtype is not None:
             return self.to(
                 legacy_types.dtype_of(dtype) if isinstance(dtype, str) else dtypes.as_dtype(dtype)

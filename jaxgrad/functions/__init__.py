@@ -37,7 +37,9 @@ FUNCTIONS = {
     ),
     "einsum": "einsum",
     "embedding": "embedding_bag",
-    "grid_sampling": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
+    "grid_sampling": (
+        "_grid_sampler_2d_cpu_fallback cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler"
+    ),
     "histogram": "bincount histogramdd",
     "indexing": (
         "_index_put_impl_ _unsafe_index _unsafe_index_put _unsafe_masked_index "
@@ -110,7 +112,8 @@ FUNCTIONS = {
 
 # the functions that are methods of Tensor too
 METHODS = (
-    "adjoint allclose argwhere bernoulli bincount corrcoef cov diagflat diff dsplit equal "
+    "_conj _is_all_true _is_any_true _neg_view adjoint allclose argwhere bernoulli bincount "
+    "corrcoef cov diagflat diff dsplit equal "
     "fliplr flipud float_power hsplit index_put index_put_ inner is_nonzero "
     "is_same_size istft kron logdet lstsq lu matrix_power msort multinomial nanmean nanquantile "
     "narrow_copy norm prelu quantile repeat_interleave solve stft tensor_split unique "

@@ -22,6 +22,14 @@ def grid_sampler(
 
 
 @api_boundary
+def _grid_sampler_2d_cpu_fallback(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """Return `grid_sampler_2d` of the arguments."""
+    return ops.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@api_boundary
 def cudnn_grid_sampler(self: Tensor, grid: Tensor) -> Tensor:
     """Return `grid_sampler_2d(self, grid, 0, 0, True)`: bilinear, zeros outside, corners aligned.
 

@@ -30,7 +30,7 @@ def present_form(schema, args, kwargs):
     passed = dict(zip(keywords, numbers, strict=False))
     shown = ", ".join(f"{keyword}={number}" for keyword, number in passed.items())
     warnings.warn(
-        f"{schema.name}() with numbers before tensors is deprecated: pass {shown}",
+        f"This overload of {schema.name} is deprecated, with numbers before tensors: pass {shown}",
         stacklevel=users_stacklevel(),
     )
     return tensors, kwargs | passed

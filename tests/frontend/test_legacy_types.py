@@ -105,3 +105,13 @@ def test_a_tensor_and_a_device_are_refused():
         with pytest.raises(RuntimeError, match="is not supported"):
             call()
     assert x.new(x).tolist() == [1] and x.new(2, device="cpu").shape == (2,)
+
+
+def test_the_classes_of_tensors():
+    assert {torch.FloatTensor, torch.cuda.HalfTensor} < torch._tensor_classes
+    assert [kind.is_cuda for kind in (torch.FloatTensor, torch.cuda.FloatTensor)] == [False, True]
+    assert torch.LongTensor.layout is torch.strided and not torch.LongTensor.is_sparse
+    with pytest.raises(TypeError, match=r"type 'torch\.FloatTensor' is not an acceptable base"):
+        type("Derived", (torch.FloatTensor,), {})
+    assert torch.ones(1, dtype=torch.int32).type(torch.Tensor).dtype is torch.float32
+    assert torch.Tensor(range(2)).tolist() == [0, 1] == torch.Tensor(other=[0, 1]).tolist()

@@ -116,8 +116,13 @@ def test_deterministic_algorithms():
     assert told() == (True, False, 2)
     torch.set_deterministic_debug_mode(0)
     assert told() == (False, False, 0)
-    with pytest.raises(TypeError, match="argument 'mode' must be bool, not int"):
+    words = (
+        r"_set_deterministic_algorithms\(\): argument 'mode' \(position 1\) must be bool, not int"
+    )
+    with pytest.raises(TypeError, match=words):
         torch.use_deterministic_algorithms(1)
+    with pytest.raises(TypeError, match="argument 'warn_only' must be bool, not int"):
+        torch.use_deterministic_algorithms(False, warn_only=1)
     with pytest.raises(RuntimeError, match="expected `default`, `warn`, `error`, but got x"):
         torch.set_deterministic_debug_mode("x")
     with pytest.raises(RuntimeError, match="expected 0, 1, or 2, but got 5"):

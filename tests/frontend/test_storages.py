@@ -1,6 +1,7 @@
 """Storages: the memory of tensors as scripts look at it."""
 
 import copy
+import io
 
 import numpy as np
 import pytest
@@ -195,3 +196,81 @@ def test_the_module_torch_storage():
     assert jaxgrad.storage.UntypedStorage is jaxgrad.UntypedStorage
     assert jaxgrad.storage.TypedStorage is jaxgrad.TypedStorage
     assert not hasattr(jaxgrad.storage, "MissingStorage")
+
+
+@pytest.mark.parametrize("kind", [jaxgrad.TypedStorage, jaxgrad.UntypedStorage])
+def test_storages_without_data(kind):
+    storage = kind([1, 2, 3], device="meta")
+    assert (storage.device.type, storage.size(), storage.data_ptr()) == ("meta", 3, 0)
+    storage.resize_(10)
+    assert storage.size() == 10
+    for read in (lambda: storage[0], storage.tolist, lambda: kind(device="meta")[0]):
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+            read()
+    written = kind(10, device="cpu")
+    for copied in (storage.cpu, lambda: written.copy_(storage)):
+        with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+            copied()
+    for shared in (storage._share_fd_cpu_, storage._share_filename_cpu_, storage.share_memory_):
+        with pytest.raises(RuntimeError, match="only available on CPU"):
+            shared()
+
+
+def test_tensors_of_storages():
+    floats = jaxgrad.FloatStorage([1, 2])
+    assert jaxgrad.tensor(floats, dtype=jaxgrad.float32).tolist() == [1, 2]
+    for make in (jaxgrad.tensor, jaxgrad.as_tensor):  # the bytes 0 0 128 63 0 0 0 64
+        assert make(floats.untyped(), dtype=jaxgrad.int64).tolist() == [4611686019492741120]
+        words = "Expected a Storage of type Double or an UntypedStorage, but got Float"
+        with pytest.raises(RuntimeError, match=words):
+            make(floats, dtype=jaxgrad.float64)
+    assert jaxgrad.Tensor(floats.untyped()).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="type Long or an UntypedStorage, but got type Float"):
+        jaxgrad.LongTensor(floats)
+
+
+def test_the_types_of_storages():
+    names = jaxgrad.storage._dtype_to_storage_type_map()
+    assert names[jaxgrad.bfloat16] == "BFloat16Storage" and names[jaxgrad.quint8] == "QUInt8Storage"
+    assert {jaxgrad.QUInt4x2Storage, jaxgrad.UntypedStorage} < jaxgrad._storage_classes
+    storage = jaxgrad.QInt32Storage(4)
+    storage[1:3] = -7
+    assert storage.tolist() == [0, -7, -7, 0] and storage.nbytes() == 16
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: jaxgrad.storage._LegacyStorage(), RuntimeError, "Only child classes"),
+        (lambda: jaxgrad.IntStorage(device="cpu"), RuntimeError, "'device' cannot be specified"),
+        (lambda: jaxgrad.IntStorage(dtype=jaxgrad.int32), RuntimeError, "'dtype' cannot be"),
+        (lambda: jaxgrad.IntStorage(0, 0), RuntimeError, "Too many positional arguments"),
+        (lambda: jaxgrad.IntStorage("word"), TypeError, "invalid data type"),
+        (lambda: jaxgrad.IntStorage(jaxgrad.ones(1)), TypeError, "Argument type not recognized"),
+        (lambda: _wrapped(0), RuntimeError, "No positional arguments"),
+        (lambda: _wrapped(dtype=None), RuntimeError, "Argument 'dtype' must be specified"),
+        (lambda: _wrapped(dtype=0), TypeError, "Argument 'dtype' must be torch.dtype"),
+        (lambda: _wrapped(device="cpu"), RuntimeError, "'device' should not be specified"),
+        (lambda: _wrapped(wrap_storage=jaxgrad.IntStorage()), TypeError, "must be UntypedStorage"),
+        (lambda: jaxgrad.IntStorage(1).fill_(jaxgrad.IntStorage(1)), RuntimeError, "cannot set"),
+    ],
+)
+def test_storages_that_are_refused(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+def _wrapped(*size, **options):
+    known = {"wrap_storage": jaxgrad.UntypedStorage(4), "dtype": jaxgrad.int32}
+    return jaxgrad.TypedStorage(*size, **(known | options))
+
+
+def test_a_storage_is_written_to_a_file():
+    file = io.BytesIO()
+    jaxgrad.ShortStorage([1, 2])._write_file(file, False, True, 2)
+    assert file.getvalue() == b"\2\0\0\0\0\0\0\0\1\0\2\0"
+
+
+def test_the_address_of_no_elements():
+    x = jaxgrad.ones(2, 2)
+    assert x[0:0].data_ptr() == 0 and x.untyped_storage().data_ptr() != 0

@@ -39,7 +39,7 @@ def tensors(arguments):
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_before_tensors(name):
     of_function, of_method, answer = CASES[name]
-    with pytest.warns(UserWarning, match=rf"{name}\(\) with numbers before tensors is deprecated"):
+    with pytest.warns(UserWarning, match=rf"This overload of {name} is deprecated"):
         result = getattr(jaxgrad, name)(*tensors(of_function))
     assert result.numpy() == pytest.approx(answer, 1e-13)
     target, *others = tensors(of_method)
