@@ -19,7 +19,15 @@ from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import type_name
 from ..core.view_ops import is_strided
 from ..late import LateModule
-from ..storage.alias import Storage, begin, cut, detached, flags_of, known_offset_of
+from ..storage.alias import (
+    Storage,
+    begin,
+    cut,
+    detached,
+    flags_of,
+    known_offset_of,
+    offset_of_argument,
+)
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
@@ -81,11 +89,14 @@ def offset_of(tensor: Tensor) -> int:
 
 
 def _offset_outside(tensor: Tensor) -> int:
-    """The number of elements of the storage before the argument of a `vmap` that a tensor inside of
-    it is an example of, or a view of one.
+    """The number of elements of the storage before the argument of a transform that a tensor inside
+    of it stands for or is an example of, or a view of one.
     """
     scope, base = mode.scope.get(), _base_of(tensor)
-    return 0 if scope is None else scope.offset_outside(tensor if base is None else base)
+    offset = noted_read(tensor, offset_of_argument)
+    return (
+        offset if scope is None else offset + scope.offset_outside(tensor if base is None else base)
+    )
 
 
 @api_boundary
@@ -105,7 +116,13 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
         implementation().refuse("as_strided")
     if storage_offset is None:
         return _at_strides(input, size, stride, offset_of(input))
-    return _at_strides(input, size, stride, storage_offset - _offset_outside(input))
+    before = _offset_outside(input)
+    if 0 <= storage_offset < before:
+        raise RuntimeError(
+            f"as_strided from element {storage_offset} on can access memory outside of `tensor`: "
+            f"the argument of the transform around begins at element {before} of its storage"
+        )
+    return _at_strides(input, size, stride, storage_offset - before)
 
 
 def _at_strides(input, size, stride, offset) -> Tensor:
@@ -233,12 +250,23 @@ def _whole(tensor):
     if alias.tangents is not None and has_tangent(tensor):
         last = alias.tangents.steps
     else:
-        last = alias.steps
+        last, leaves = alias.steps, _leaves_by_step()
         while last is not None and is_strided(last.call):
+            if id(last) in leaves:
+                return leaves[id(last)]
             last = last.before
         if last is None:
             return base
     return tensor if alias.steps is last else cut(alias, last)
+
+
+def _leaves_by_step() -> dict:
+    """What the transforms around differentiate with respect to, of tensors with a history, by the
+    identity of the last step from the base: the base does not depend on it.
+    """
+    levels = mode.transform_levels.get()
+    leaves = [leaf for level in levels for leaf in getattr(level, "leaves", ())]
+    return {id(alias_of(leaf).steps): leaf for leaf in leaves if alias_of(leaf) is not None}
 
 
 @api_boundary

@@ -21,6 +21,7 @@ from ..tape.tensor import (
     edge_of,
     is_tracked,
     known_edge_of,
+    leaf_state,
     wrap,
 )
 from ..tape.traversal import nodes_from
@@ -123,7 +124,11 @@ def leaf_of(value):
     """A tensor to differentiate with respect to; it continues the graph of `value`, if any."""
     if not isinstance(value, Tensor):
         return wrap(value, requires_grad=True)
-    return ops.alias(value) if value.requires_grad else unrecorded(value).requires_grad_()
+    if value.requires_grad:
+        return ops.alias(value)
+    leaf = unrecorded(value).requires_grad_()
+    leaf_state(leaf).argument = value
+    return leaf
 
 
 def shown_as(like: Tensor, tensor: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ from ..core.strides import is_dense
 from ..draws.seed_effects import RunningEffect, SeedEffect
 from ..frontend.batched_samples import samples_of_example
 from ..frontend.printing.wrapped import Batch, Wrapper
-from ..storage.alias import known_offset_of, snapshot
+from ..storage.alias import known_offset_of, offset_of_argument, snapshot
 from ..storage.inplace_check import permit, share_elements
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
@@ -265,6 +265,7 @@ class ExampleScope(CaptureScope):
             return super().offset_outside(tensor)
         whole = self.batches[id(captured.tracer)][0]()
         self.objects.guard(whole, known_offset_of)
+        self.objects.guard(whole, offset_of_argument)
         with self.outer_trace():
             return whole.storage_offset()
 

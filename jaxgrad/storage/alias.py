@@ -197,6 +197,15 @@ def known_offset_of(tensor: Tensor) -> int | None:
     return None if behind is None else behind // tensor._aval.dtype.itemsize
 
 
+def offset_of_argument(tensor: Tensor) -> int:
+    """The number of elements of the storage before the argument of a transform for which the tensor
+    or its base stands; 0 for other tensors.
+    """
+    alias = tensor._alias
+    leaf = (tensor if alias is None or alias.base is None else alias.base)._leaf
+    return 0 if leaf is None or leaf.argument is None else leaf.argument.storage_offset()
+
+
 def offset_of(place: ViewStep | None) -> int | None:
     """As `known_offset_of`, in bytes, for a place in a storage."""
     return _bytes_before(place)

@@ -397,16 +397,19 @@ class LeafState:
     `grad`, `grad_dtype`: the gradient and its dtype; `node`: a weak reference to the leaf's node;
     `hooks`, `post_hooks`: on its gradient, and after accumulation; `tangents`: in forward mode;
     `causes`: why it has no `grad_fn`; `kind`: the class that a parameter or buffer of a module
-    counts as (nn/parameter.py).
+    counts as (nn/parameter.py); `argument`: the argument of a transform that the leaf stands for.
 
     The node holds the leaf, so the leaf holds its node weakly; an edge keeps both alive.
     """
 
-    __slots__ = ("causes", "grad", "grad_dtype", "hooks", "kind", "node", "post_hooks", "tangents")
+    __slots__ = (
+        *("argument", "causes", "grad", "grad_dtype", "hooks", "kind", "node"),
+        *("post_hooks", "tangents"),
+    )
 
     def __init__(self):
         self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = None
-        self.kind = None
+        self.kind = self.argument = None
         self.grad_dtype = OWN_DTYPE
         # called like the weak reference that takes its place
         self.node = lambda: None

@@ -184,3 +184,38 @@ def test_gradients_of_strides_between_gaps():
     x = torch.arange(12.0).reshape(2, 3, 2)[:, :, 0].requires_grad_()
     torch.vmap(lambda t: t.as_strided((2,), (4,)) ** 2)(x).sum().backward()
     assert x.grad.tolist() == [[0, 0, 8], [12, 0, 20]]
+
+
+def squares(t):
+    return (t.as_strided((2,), (1,), t.storage_offset() + 1) ** 2).sum()
+
+
+def test_offsets_in_gradients_are_those_of_the_argument():
+    # PyTorch's answers
+    x = torch.arange(24.0).reshape(4, 6)
+    of_one, of_all = (
+        torch.func.grad(squares),
+        torch.func.grad(lambda t: torch.vmap(squares)(t).sum()),
+    )
+    for number in (1, 2, 1):
+        rows = x[number : number + 2]
+        expected = [[0, 2 * row[1], 2 * row[2], 0, 0, 0] for row in rows.tolist()]
+        assert [of_one(row).tolist() for row in rows] == expected
+        assert torch.vmap(of_one)(rows).tolist() == of_all(rows).tolist() == expected
+        pull = torch.func.vjp(squares, rows[0])[1]
+        assert pull(torch.tensor(1.0))[0].tolist() == expected[0]
+        assert torch.func.hessian(squares)(rows[0]).diagonal().tolist() == [0, 2, 2, 0, 0, 0]
+    with pytest.raises(RuntimeError, match=r"outside of `tensor`: .* begins at element 6"):
+        torch.func.grad(lambda t: t.as_strided((2,), (1,), 0).sum())(x[1])
+
+
+def test_strides_of_an_argument_with_a_history():
+    # PyTorch's answers
+    x = torch.arange(24.0).reshape(4, 6).requires_grad_()
+    expected = [0, 26, 28, 0, 0, 0]
+    assert torch.func.grad(squares)(x[2]).tolist() == expected
+    assert torch.func.grad(lambda t: squares(t[:3]))(x[2]).tolist() == expected
+    assert torch.vmap(torch.func.grad(squares))(x[2:])[0].tolist() == expected
+    row = torch.tensor([0.0, 0.5, 2.0])
+    nested = torch.func.grad(lambda t: torch.func.grad(squares)(t).sin().sum())(row)
+    torch.testing.assert_close(nested, 2 * torch.tensor([0, 0.5403023, -0.6536436]))
