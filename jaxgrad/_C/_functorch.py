@@ -7,7 +7,7 @@ import enum
 from .. import ops
 from ..func import debug_unwrap
 from ..func.arguments import LeavesLevel
-from ..func.batched_program import ExampleScope
+from ..func.example_scope import ExampleScope
 from ..names.not_provided import names_of
 from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor

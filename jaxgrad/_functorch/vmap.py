@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 
 from ..frontend.factories import arange
-from ..func.batched_program import ExampleScope
+from ..func.example_scope import ExampleScope
 from ..func.vmap import name_of as _get_name
 from ..func.vmap import vmap as vmap
 from ..names.not_provided import names_of

@@ -19,7 +19,7 @@ from ..core.tracebacks import shows_users_frames
 from ..names.missing import missing_in
 from ..tape import interception
 from ..tape.dual import apart
-from ..tape.mode import recording, transforms
+from ..tape.mode import IN_A_TRANSFORM, recording, transforms
 from ..tape.tensor import Tensor, is_concrete
 from . import _jacobian_blocks
 from ._inspect.dependence import depends
@@ -31,11 +31,6 @@ FORWARD, REVERSE = "forward-mode", "reverse-mode"
 RESULT = "outputs of the user-provided function"
 OUTPUT = "The output of the user-provided function"
 JACOBIAN = "The jacobian of the user-provided function"
-IN_A_TRANSFORM = (
-    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
-    "torch.autograd.functional.* APIs) inside of a function being transformed: {} would lose the "
-    "gradient that the transform computes"
-)
 NOT_STRICT = "This is not allowed in strict mode"
 
 

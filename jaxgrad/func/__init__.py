@@ -33,13 +33,13 @@ from .arguments import (
     split_aux,
     unrecorded,
 )
-from .batched_program import ExampleScope
 from .derivatives import hessian as hessian
 from .derivatives import jacfwd as jacfwd
 from .derivatives import jacrev as jacrev
 from .derivatives import jvp as jvp
 from .derivatives import linearize as linearize
 from .derivatives import vjp as vjp
+from .example_scope import ExampleScope
 from .module_state import functional_call as functional_call
 from .module_state import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from .module_state import stack_module_state as stack_module_state

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from .. import ops
-from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import forget
 from ..tape import dual
-from ..tape.mode import transform, transforms, written
+from ..tape.mode import IN_A_TRANSFORM, transform, transforms, written
 from ..tape.node import AccumulateGrad
 from ..tape.pytree import flatten, is_tensor, map_leaves
 from ..tape.tensor import (

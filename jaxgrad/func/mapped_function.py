@@ -12,7 +12,7 @@ from ..core import executor
 from ..tape import mode, torch_function
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current, is_traced
-from .batched_program import BatchedTracing
+from .batched_tracing import BatchedTracing
 from .batched_view import Batched
 from .opened_function import Memory
 

@@ -39,7 +39,8 @@ from ..tape import (
 from ..tape.mode import transforms
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
-from .batched_program import ARRAYS, BatchedTracing
+from .batched_program import ARRAYS
+from .batched_tracing import BatchedTracing
 from .mapped_function import BatchedFunction, is_in_trace
 from .opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 

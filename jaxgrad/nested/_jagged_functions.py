@@ -13,11 +13,7 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import (
-    functional,
-    padded_attention,
-    values_of,
-)
+from ._common import functional, padded_attention, values_of
 from ._jagged import (
     FUNCTIONS,
     NestedTensor,

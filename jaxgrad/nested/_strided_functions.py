@@ -11,13 +11,7 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import (
-    functional,
-    padded_attention,
-    unsupported,
-    values_of,
-    wrapped_dim,
-)
+from ._common import functional, padded_attention, unsupported, values_of, wrapped_dim
 from ._places import Places
 from ._strided import (
     FUNCTIONS,

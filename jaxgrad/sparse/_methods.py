@@ -9,23 +9,13 @@ import numpy as np
 from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
 from ..core import dtypes
-from ..core.device import (
-    device_of,
-    preserve_format,
-)
+from ..core.device import device_of, preserve_format
 from ..core.tracebacks import shows_users_frames
 from ..frontend.printing import arrays as printing
 from ..frontend.to import CONVERSIONS
 from ..storage.inplace_check import permit
 from ..tape.mode import RECORD, current_mode
-from ..tape.sparse_tensor import (
-    SparseTensor,
-    gradient_of,
-    is_sparse,
-    sparse,
-    values_for,
-    values_of,
-)
+from ..tape.sparse_tensor import SparseTensor, gradient_of, is_sparse, sparse, values_for, values_of
 from ..tape.tensor import (
     Tensor,
     current,

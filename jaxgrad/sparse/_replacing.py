@@ -10,11 +10,7 @@ from .. import ops
 from ..storage.alias import assign, detached
 from ..tape import interception
 from ..tape.mode import RECORD, current_mode
-from ..tape.sparse_tensor import (
-    SparseTensor,
-    sparse,
-    values_of,
-)
+from ..tape.sparse_tensor import SparseTensor, sparse, values_of
 from ..tape.tensor import (
     current,
     has_tangent,

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.device import layout as layouts
-from ..core.device import (
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
+from ..core.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..core.tracebacks import shows_users_frames
 from ..storage.alias import detached
 from ..tape.record import finish
-from ..tape.sparse_tensor import (
-    SparseTensor,
-    is_compressed,
-    is_sparse,
-    values_of,
-)
-from ..tape.tensor import (
-    Tensor,
-    current,
-    held,
-    is_tracked,
-)
+from ..tape.sparse_tensor import SparseTensor, is_compressed, is_sparse, values_of
+from ..tape.tensor import Tensor, current, held, is_tracked
 from . import _compressed, _elements, _layouts, _pattern, _refusals
 
 

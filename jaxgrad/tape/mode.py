@@ -42,6 +42,12 @@ transform_levels = contextvars.ContextVar("jaxgrad.transform_levels", default=()
 # inside of a transform by reverse mode: weak references to tensors that got a history by a write
 written = contextvars.ContextVar("jaxgrad.written", default=None)
 
+IN_A_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed: {} would lose the "
+    "gradient that the transform computes"
+)
+
 
 @contextmanager
 def transform(level):
