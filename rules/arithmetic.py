@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxgrad.core import device_axes, dtypes, promotion
+from jaxgrad.core import branch_cuts, device_axes, dtypes, promotion
 from jaxgrad.core.primitive import op
 
 # marks a family of elementwise operators, whose results have the strides of their operands
@@ -324,6 +324,7 @@ _check_exponent.of_integers = True
 pow.precondition = _check_exponent
 
 
+_root = branch_cuts.along(lax.sqrt)
 _SMALL_INTEGERS = frozenset(range(-32, 33))
 
 
@@ -334,7 +335,7 @@ def _power_of_number(self, exponent, dtype):
     if dtype.category == dtypes.BOOLEAN:
         return _pow(self, exponent)
     if exponent == 0.5 or exponent == -0.5:
-        return lax.sqrt(array) if exponent > 0 else lax.rsqrt(array)
+        return _root(array) if exponent > 0 else lax.rsqrt(array)
     if exponent in _SMALL_INTEGERS:
         return lax.integer_pow(array, int(exponent.real))
     return _pow(self, exponent)
@@ -396,5 +397,5 @@ def pow_backward_exponent(grad, self, exponent, result):
     return jnp.where(flat, 0, grad * _conjugate(result * lax.log(jnp.where(flat, 1, base))))
 
 
-sqrt = promotion.floating(lax.sqrt)
+sqrt = promotion.floating(_root)
 rsqrt = promotion.floating(lax.rsqrt)

@@ -100,7 +100,8 @@ def _lgamma_near(x):
     coefficients = _NEAR_TWO if x.dtype == jnp.float64 else _NEAR_TWO[:13]
     value = offset * polynomial(coefficients, offset)
     value -= lax.log1p(jnp.where(is_below, offset, 0))  # gamma(1 + w) = gamma(2 + w) / (1 + w)
-    return value + lax.log(jnp.where(is_small, 1 / lax.abs(x), product))
+    logarithm = lax.log(jnp.where(is_small, lax.abs(x), product))  # 1 / x may be infinite
+    return value + jnp.where(is_small, -logarithm, logarithm)
 
 
 def _lgamma_far(x):

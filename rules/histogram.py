@@ -75,7 +75,9 @@ def histogramdd_of_edges(self, bins, *, weight=None, density=False):
             f"torch.histogramdd: expected {self.shape[-1]} sequences of bin edges for a "
             f"{self.shape[-1]}-dimensional histogram but got {len(bins)}"
         )
-    _check_floats(self[..., 0] if self.shape[-1] else self, weight)
+    if not bins:  # points without coordinates: PyTorch counts none of them
+        return jnp.full((), jnp.nan if density else 0, self.dtype)
+    _check_floats(self[..., 0], weight)
     for dim, edges in enumerate(bins):
         _check_edges(self, edges, dim)
     columns = [jnp.ravel(self[..., dim]) for dim in range(self.shape[-1])]

@@ -44,7 +44,7 @@ def _nonzero(x):
 
 
 def _power(x, p):
-    return lax.integer_pow(x, int(p)) if p == int(p) and abs(p) <= 64 else x**p
+    return lax.integer_pow(x, int(p)) if abs(p) <= 64 and p == int(p) else x**p
 
 
 def _direction(x):

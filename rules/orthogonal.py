@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxgrad.rules import factorization, matrices
 
-from jaxgrad.core import linalg_error, promotion, tpu_kernels
+from jaxgrad.core import dtypes, linalg_error, promotion, tpu_kernels
 from jaxgrad.core.primitive import op
 
 # QR
@@ -155,8 +155,12 @@ def _reflected(vectors, tau, right, adjoint=False):
 
 
 def linalg_householder_product(input, tau):
-    _check_reflections("torch.linalg.householder_product", input, tau)
-    matrices.check_numbers("torch.linalg.householder_product", input, tau)
+    name = "torch.linalg.householder_product"
+    _check_reflections(name, input, tau)
+    if tau.dtype != input.dtype:
+        kinds = [dtypes.from_numpy(array.dtype).scalar_type for array in (tau, input)]
+        raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
+    matrices.check_numbers(name, input)
     vectors = _vectors(input, tau.shape[-1])
     return _reflected(vectors, tau, matrices.identity_like(input, *input.shape[-2:]))
 

@@ -8,7 +8,7 @@ import warnings
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import branch_cuts, dtypes, promotion
 from jaxgrad.core.primitive import op
 
 # marks a family of elementwise operators, whose results have the strides of their operands
@@ -138,14 +138,14 @@ def logit_backward(grad, self, eps):
 sin = promotion.floating(lax.sin)
 cos = promotion.floating(lax.cos)
 tan = promotion.floating(lax.tan)
-asin = promotion.floating(lax.asin)
-acos = promotion.floating(lax.acos)
+asin = promotion.floating(branch_cuts.along(lax.asin, real=True))
+acos = promotion.floating(branch_cuts.along(lax.acos, conjugate=True))
 atan = promotion.floating(lax.atan)
 sinh = promotion.floating(lax.sinh)
 cosh = promotion.floating(lax.cosh)
 tanh = promotion.floating(lax.tanh)
-asinh = promotion.floating(lax.asinh)
-acosh = _in_single(lax.acosh)
+asinh = promotion.floating(branch_cuts.along(lax.asinh, real=True))
+acosh = _in_single(branch_cuts.along(lax.acosh))
 atanh = promotion.floating(lax.atanh)
 atan2 = promotion.floating(_real(lax.atan2))
 
@@ -160,7 +160,9 @@ def tanh_backward(grad_output, output):
 def acosh_backward(grad, self):
     """`grad / sqrt(self ** 2 - 1)`, in factors that do not overflow."""
     size = self if jnp.iscomplexobj(self) else lax.abs(self)
-    return grad * conj(lax.rsqrt(size - 1) * lax.rsqrt(size + 1))
+    # added to the real part alone: 1 + 0j would make an imaginary -0, the side of the cut, 0
+    below, above = (with_real(size, real(size) + step) for step in (-1, 1))
+    return grad * conj(lax.rsqrt(below) * lax.rsqrt(above))
 
 
 @promotion.floating

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from .. import ops
@@ -9,10 +10,11 @@ from ..tape.tensor import Tensor
 from .out import takes_exact_out
 
 INF = float("inf")
+_REFUSAL = "linalg.{} expected out tensor dtype {{expected}} but got: {{dtype}}"
 _ORDERS = (1, -1, 2, -2, INF, -INF, "fro", "nuc")
 
 
-@takes_exact_out
+@functools.partial(takes_exact_out, refusal=_REFUSAL.format("matrix_norm"))
 def matrix_norm(
     input: Tensor, ord="fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype=None
 ) -> Tensor:
@@ -101,7 +103,7 @@ def _spectral(input, ord, dims, keepdim):
     return norms.reshape(shape) if keepdim else norms
 
 
-@takes_exact_out
+@functools.partial(takes_exact_out, refusal=_REFUSAL.format("norm"))
 def norm(
     input: Tensor,
     ord=None,

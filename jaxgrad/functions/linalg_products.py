@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -13,8 +14,10 @@ from ..tape.torch_function import api_boundary
 from .out import takes_exact_out
 from .polynomial import powers_of
 
+_REFUSAL = "multi_dot(): expected out tensor to have dtype {expected} but got {dtype}"
 
-@takes_exact_out
+
+@functools.partial(takes_exact_out, refusal=_REFUSAL)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Return the product of matrices, computed in the order that takes the fewest multiplications.
 

@@ -28,6 +28,15 @@ def test_dtypes_of_numbers_before_a_tensor():
     assert torch.add(1.5, h).dtype is torch.float16 and torch.div(3, i).tolist() == [1.5, 1]
     assert torch.floor_divide(7, i).tolist() == [3, 2] and (7.5 // i).tolist() == [3, 2]
     assert torch.sub(1, i, alpha=2).tolist() == [-3, -5]
+    small = torch.tensor([1, 2], dtype=torch.uint8)
+    assert torch.div(-3, small).tolist() == [-3, -1.5] and torch.div(300, small).tolist() == [
+        300,
+        150,
+    ]
+    for result in (torch.sub(-3, small), torch.div(-3, small, rounding_mode="floor")):
+        assert result.dtype is torch.uint8
+    assert torch.sub(-3, small).tolist() == [252, 251]
+    assert torch.floor_divide(-3, small).tolist() == [253, 126]  # as in PyTorch, -3 is 253 there
     with pytest.raises(TypeError, match="must be Tensor, not int"):
         torch.maximum(1, i)
 

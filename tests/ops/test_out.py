@@ -104,7 +104,7 @@ def test_out_of_another_dtype_than_the_result(name):
     for dtype in (torch.complex64, torch.float64):
         if dtype is not result.dtype:
             other = torch.empty(0, dtype=dtype)
-            with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+            with pytest.raises(RuntimeError, match=r"xpected out tensor (to have )?dtype"):
                 function(*arguments, out=other)
             assert other.shape == (0,)
 

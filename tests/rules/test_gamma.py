@@ -28,6 +28,11 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    (
+        "torch.lgamma(tensor([1e-310, 5e-324], dtype=torch.float64))",
+        "float64",
+        [713.8013788281542, 744.4400719213812],
+    ),
     # around the zeros of lgamma
     (
         "torch.lgamma(tensor([1.0, 1.0000001, 1.9999999, 2.0], dtype=torch.float64))",

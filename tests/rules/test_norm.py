@@ -50,6 +50,21 @@ REFUSED = [
         RuntimeError,
         "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.",
     ),
+    (
+        "torch.linalg.norm(zeros(2), out=zeros(2, dtype=torch.float64))",
+        RuntimeError,
+        "linalg.norm expected out tensor dtype Float but got: Double",
+    ),
+    (
+        "torch.linalg.multi_dot([zeros(2, 2)] * 2, out=zeros(0, dtype=torch.float64))",
+        RuntimeError,
+        "multi_dot(): expected out tensor to have dtype",
+    ),
+    (
+        "torch.linalg.householder_product(zeros(3, 3), tensor([1, 1, 1]))",
+        RuntimeError,
+        "tau dtype Long does not match input dtype Float",
+    ),
     ("torch.linalg.matrix_norm(zeros(3, 0), -2)", IndexError, "to have non-zero size"),
     ("torch.linalg.matrix_norm(zeros(0, 3), -inf)", IndexError, "to have non-zero size"),
     ("torch.linalg.matrix_norm(zeros(2, 3, 0), -1)", IndexError, "to have non-zero size"),
@@ -70,6 +85,7 @@ ANSWERS = [
     ("torch.linalg.matrix_norm(zeros(0, 2), inf)", "float32", 0.0),
     ("torch.linalg.matrix_norm(zeros(0, 2), -1)", "float32", 0.0),
     ("torch.norm(zeros(2, 2, dtype=torch.complex64), dim=1, keepdim=True)", "float32", [[0], [0]]),
+    ("torch.linalg.vector_norm(tensor([1.0, 2.0]), nan)", "float32", nan),
     ("torch.trace(tensor([[2, 1]], dtype=torch.int8))", "int64", 2),
 ]
 

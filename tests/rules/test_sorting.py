@@ -150,6 +150,8 @@ ANSWERS = [
         "float32",
         [[0.0, 1.0], [0.0, 0.0]],
     ),
+    ("torch.histogramdd(zeros(5, 0), 2).hist", "float32", 0.0),
+    ("torch.histogramdd(zeros(2, 3, 0), [], density=True).hist", "float32", numpy.nan),
     ("torch.bincount(tensor([0, 2]), tensor([1, 2]))", "float64", [1.0, 0.0, 2.0]),
     ("torch.bincount(tensor([1], dtype=torch.uint8), minlength=3)", "int64", [0, 1, 0]),
     # segments
