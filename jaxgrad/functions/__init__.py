@@ -140,7 +140,7 @@ OPERATORS = (
     "_safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
     "_unsafe_masked_index_put_accumulate _cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
     "adaptive_avg_pool2d adaptive_avg_pool3d "
-    "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
+    "_grid_sampler_2d_cpu_fallback cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "
     "native_dropout_backward prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ "
     "selu selu_ ctc_loss _cudnn_ctc_loss"

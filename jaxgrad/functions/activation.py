@@ -190,7 +190,8 @@ def _rrelu(input, noise, lower, upper, training, generator, operator):
         )
     if not training:
         # the mean slope reads no noise
-        return operator(input, input.detach() if noise is None else noise, lower, upper, False)
+        unread = input.new_empty(0) if noise is None else noise
+        return operator(input, unread, lower, upper, False)
     slopes = _slopes(input.detach(), lower, upper, generator)
     if noise is not None:
         slopes = noise.copy_(slopes)

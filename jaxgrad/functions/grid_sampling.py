@@ -25,7 +25,12 @@ def grid_sampler(
 def _grid_sampler_2d_cpu_fallback(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Return `grid_sampler_2d` of the arguments."""
+    """Return `grid_sampler_2d` of the arguments, by PyTorch's name for its slow kernel.
+
+    >>> image, grid = jaxgrad.tensor([[[[1.0, 3.0]]]]), jaxgrad.zeros(1, 1, 1, 2)
+    >>> jaxgrad._grid_sampler_2d_cpu_fallback(image, grid, 0, 0, True)
+    tensor([[[[2.]]]])
+    """
     return ops.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

@@ -219,6 +219,10 @@ def _nested_tensor_from_mask(t, mask, mask_check=True) -> StridedNestedTensor:
     """
     if mask.dtype is not dtypes.bool or mask.ndim != 2 or t.ndim != 3:
         raise RuntimeError("Expected a 3-D tensor and a 2-D mask of dtype bool")
+    if mask.shape != t.shape[:2]:
+        raise RuntimeError(
+            f"Mask size should match input size, but got {list(mask.shape)} for {list(t.shape)}"
+        )
     if mask_check and not _nested_tensor_from_mask_left_aligned(t, mask):
         raise RuntimeError("Mask must be left-aligned without gaps")
     return _strided.from_padded(t, [(length, t.shape[2]) for length in mask.sum(-1).tolist()])

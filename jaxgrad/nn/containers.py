@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
@@ -50,7 +51,7 @@ class _ModuleSequence(Module):
     def __getitem__(self, idx: int | slice) -> Module | Self:
         modules = self._modules_in_order()
         if isinstance(idx, slice):
-            return self._slice(modules[idx])
+            return self._slice(idx)
         return modules[_normalize_index(idx, len(modules))]
 
     def __setitem__(self, idx: int, module: Module) -> None:
@@ -111,12 +112,6 @@ class _ModuleSequence(Module):
         del self[key]
         return module
 
-    def __add__(self, other: Iterable[Module]) -> Self:
-        return self._slice([*self, *other])
-
-    def __iadd__(self, other: Iterable[Module]) -> Self:
-        return self.extend(other)
-
 
 class Container(Module):
     """A module with the submodules that its keywords name: derive from `Module` instead, as the
@@ -155,36 +150,59 @@ class Sequential(_ModuleSequence):
         for number, module in enumerate(args):
             self.add_module(str(number), module)
 
-    def _slice(self, modules):
-        return type(self)(*modules)
+    def _slice(self, idx):
+        return type(self)(dict(list(self._modules.items())[idx]))
 
-    @overload
-    def __getitem__(self, idx: int) -> Module: ...
-    @overload
-    def __getitem__(self, idx: slice) -> Self: ...
+    def insert(self, index: int, module: Module) -> Self:
+        """Insert a module before position `index` and return the container.
 
-    def __getitem__(self, idx: int | slice) -> Module | Self:
-        if isinstance(idx, slice):
-            note(self)
-            return type(self)(dict(list(self._modules.items())[idx]))
-        return super().__getitem__(idx)
+        Raises IndexError outside of it, AssertionError for a value that is no module.
 
-    def __mul__(self, other: int) -> Self:
+        >>> jaxgrad.nn.Sequential(jaxgrad.nn.ReLU()).insert(0, jaxgrad.nn.Tanh())[0]
+        Tanh()
+        """
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}, not {type(module)}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}, of {len(self)} modules")
+        return super().insert(index, module)
+
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *_layers(other))
+
+    def __iadd__(self, other: Sequential) -> Self:
+        return self.extend(_layers(other))
+
+    def __mul__(self, other: int) -> Sequential:
         """The modules `other` times, one after the other; they share their parameters."""
-        if not isinstance(other, int):
-            raise TypeError(
-                f"unsupported operand type(s) for *: {type(self)} and {type(other)}: int expected"
-            )
-        if other <= 0:
-            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
-        return self._slice([*self] * other)
+        return Sequential(*self._repeated(other))
 
     __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        return self.extend(self._repeated(other)[len(self) :])
+
+    def _repeated(self, count) -> list[Module]:
+        if not isinstance(count, int):
+            raise TypeError(
+                f"unsupported operand type(s) for *: {type(self)} and {type(count)}: int expected"
+            )
+        if count <= 0:
+            raise ValueError(f"Non-positive multiplication factor {count} for {type(self)}")
+        return [*self] * count
 
     def forward(self, input):  # as PyTorch's, whose annotations fx copies
         for module in self._modules.values():
             input = module(input)
         return input
+
+
+def _layers(sequence) -> Sequential:
+    if not isinstance(sequence, Sequential):
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(sequence)} is given"
+        )
+    return sequence
 
 
 class ModuleList(_ModuleSequence):
@@ -202,8 +220,14 @@ class ModuleList(_ModuleSequence):
         if modules is not None:
             self.extend(modules)
 
-    def _slice(self, modules):
-        return type(self)(modules)
+    def _slice(self, idx):
+        return type(self)([*self._modules.values()][idx])
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
 
     def __repr__(self):
         """Show equal consecutive modules once."""
@@ -301,14 +325,28 @@ class ModuleDict(Module):
         >>> list(heads.keys())
         ['a']
         """
-        if not isinstance(modules, Iterable):
-            raise TypeError(
-                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
-                f"{type(modules).__name__}"
-            )
-        pairs = modules.items() if isinstance(modules, Mapping | ModuleDict) else modules
-        for key, module in pairs:
+        for key, module in _pairs(modules, ModuleDict):
             self[key] = module
+
+
+def _pairs(values, container: type) -> Iterable[tuple[str, Any]]:
+    """The pairs of a mapping, of a container of its kind, or of an iterable."""
+    if isinstance(values, Mapping | container):
+        return values.items()
+    name = container.__name__
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name}.update should be called with an iterable of key/value pairs, but got "
+            f"{type(values).__name__}"
+        )
+    values = list(values)
+    for number, pair in enumerate(values):
+        place = f"{name} update sequence element #{number}"
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{place} should be Iterable; is {type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{place} has length {len(pair)}; 2 is required")
+    return values
 
 
 def _as_parameter(value):
@@ -381,6 +419,9 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList should not be called.")
+
     def extra_repr(self) -> str:
         return "\n".join(f"  ({number}): {_describe(value)}" for number, value in enumerate(self))
 
@@ -388,7 +429,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """A dict of parameters: tensors become parameters, other values stay as they are.
 
-    parameters: a mapping, or an iterable of pairs.
+    parameters: a mapping, or an iterable of pairs; the keys of a plain dict are sorted. Raises
+    TypeError for a key that is no string, AttributeError where a key that is not there is read.
 
     >>> weights = jaxgrad.nn.ParameterDict({"w": jaxgrad.ones(2)})
     >>> weights["w"].requires_grad, list(weights)
@@ -401,17 +443,17 @@ class ParameterDict(Module):
         self.update({} if parameters is None else parameters)
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self._keys:
-            raise KeyError(key)
-        return getattr(self, str(key))
+        if _checked_key(key) not in self._keys:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {key!r}")
+        return getattr(self, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._keys[key] = None
-        setattr(self, str(key), _as_parameter(value))
+        self._keys[_checked_key(key)] = None
+        setattr(self, key, _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
-        del self._keys[key]
-        delattr(self, str(key))
+        del self._keys[_checked_key(key)]
+        delattr(self, key)
 
     def __len__(self) -> int:
         note(self)
@@ -446,7 +488,7 @@ class ParameterDict(Module):
         """
         try:
             return self[key]
-        except KeyError:
+        except AttributeError:
             return default
 
     def __reversed__(self) -> Iterator[str]:
@@ -458,10 +500,8 @@ class ParameterDict(Module):
         union.update(other)
         return union
 
-    def __ror__(self, other: Mapping[str, Any]) -> ParameterDict:
-        union = ParameterDict(other)
-        union.update(self)
-        return union
+    def __ror__(self, other: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**other, **dict(self.items())}
 
     def __ior__(self, other: ParameterDict) -> Self:
         self.update(other)
@@ -515,7 +555,7 @@ class ParameterDict(Module):
         return ParameterDict((key, default) for key in keys)
 
     def pop(self, key: str) -> Any:
-        """Remove and return the value of `key`. Raises KeyError if there is none.
+        """Remove and return the value of `key`. Raises AttributeError if there is none.
 
         >>> jaxgrad.nn.ParameterDict({"n": 3}).pop("n")
         3
@@ -525,20 +565,35 @@ class ParameterDict(Module):
         return value
 
     def update(self, parameters: Mapping[str, Any] | Iterable[Any]) -> None:
-        """Add the values of a mapping or of pairs, replacing those of the same keys.
+        """Add the values of a mapping or of pairs, replacing those of the same keys. The keys of a
+        plain dict are sorted.
 
         >>> weights = jaxgrad.nn.ParameterDict()
         >>> weights.update({"w": jaxgrad.ones(2)})
         >>> list(weights)
         ['w']
         """
-        known = isinstance(parameters, Mapping | ParameterDict)
-        for key, value in parameters.items() if known else parameters:
+        pairs = _pairs(parameters, ParameterDict)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs, key=operator.itemgetter(0))
+        for key, value in pairs:
             self[key] = value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterDict should not be called.")
 
     def extra_repr(self) -> str:
         shown = {key: _describe(value, Tensor.type) for key, value in self.items()}
         return "\n".join(f"  ({key}): {text}" for key, text in shown.items())
+
+
+def _checked_key(key) -> str:
+    if not isinstance(key, str):
+        raise TypeError(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+            f"{type(key).__name__!r})"
+        )
+    return key
 
 
 def _describe(value, kind_of=lambda tensor: tensor.dtype) -> str:

@@ -27,7 +27,11 @@ _FAMILIES = (
 
 _FUNCTION = re.compile(r"^@(?:api_boundary|shows_users_frames)\ndef (\w+)", re.MULTILINE)
 
-_CLASSES = {"ScalingType": "matmul", "SwizzleType": "matmul"}
+_VALUES = {
+    **dict.fromkeys(("ScalingType", "SwizzleType"), "matmul"),
+    "GRID_SAMPLE_INTERPOLATION_MODES": "grid_sampling",
+    "GRID_SAMPLE_PADDING_MODES": "grid_sampling",
+}
 
 # where PyTorch has another name for an operator
 _RENAMED = {"logsigmoid": "log_sigmoid"}
@@ -40,7 +44,7 @@ def _family_of() -> dict[str, str]:
     """The family of each function that a family defines, read from its text."""
     texts = {name: Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _FAMILIES}
     names = {name: family for family, text in texts.items() for name in _FUNCTION.findall(text)}
-    return names | _CLASSES
+    return names | _VALUES
 
 
 @functools.cache

@@ -11,8 +11,9 @@ from ..functions.grid_sampling import grid_sampler
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
-_MODES = ("bilinear", "nearest", "bicubic")
-_PADDINGS = ("zeros", "border", "reflection")
+# the numbers that `torch.grid_sampler` takes
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
 @api_boundary
@@ -39,19 +40,19 @@ def grid_sample(
     >>> F.grid_sample(image, grid, align_corners=False)
     tensor([[[[2.]]]])
     """
-    if mode not in _MODES:
+    if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
             f"but got: '{mode}'"
         )
-    if padding_mode not in _PADDINGS:
+    if padding_mode not in GRID_SAMPLE_PADDING_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
     align_corners = _align_corners_or_default(align_corners)
-    places = _MODES.index(mode), _PADDINGS.index(padding_mode)
-    return grid_sampler(input, grid, *places, align_corners)
+    numbers = GRID_SAMPLE_INTERPOLATION_MODES[mode], GRID_SAMPLE_PADDING_MODES[padding_mode]
+    return grid_sampler(input, grid, *numbers, align_corners)
 
 
 def _align_corners_or_default(align_corners):

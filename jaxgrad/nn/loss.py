@@ -487,7 +487,7 @@ def gaussian_nll_loss(
 
 def _variances(var, input):
     """Variances that broadcast to `input`, of which at most one dimension differs."""
-    if isinstance(var, float):
+    if isinstance(var, float | int):
         if var < 0:
             raise ValueError(f"var has negative entry/entries: gaussian_nll_loss got {var}")
         return input.new_full(input.shape, var)

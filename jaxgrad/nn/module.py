@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
+import warnings
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.device import DeviceLike
-from ..core.tracebacks import shows_users_frames
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..frontend import factories
 from ..frontend.memory_methods import show
 from ..frontend.to import _target
@@ -31,6 +32,12 @@ torch_compile = LateModule("jaxgrad.compiled.torch_compile")
 pickled_module = LateModule("jaxgrad.nn.pickled_module")
 script_constants = LateModule("jaxgrad.nn.script_constants")
 utils = LateModule("jaxgrad.utils")
+
+
+_COMPLEX = (
+    "Complex modules are a new feature under active development: not every layer computes with "
+    "complex parameters"
+)
 
 
 class _Constants:
@@ -201,13 +208,18 @@ class Module(ModuleCall, ModuleState):
         >>> jaxgrad.nn.Linear(1, 1).to(jaxgrad.float64).weight.dtype
         torch.float64
         """
-        device, dtype, _ = _target(args, kwargs)
+        device, dtype, copies = _target(args, kwargs)
+        if copies:
+            raise RuntimeError(".to() does not accept copy argument: copy.deepcopy(module).to(...)")
         memory_format = kwargs.get("memory_format")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={dtype}"
             )
+
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(_COMPLEX, stacklevel=users_stacklevel())
 
         def converted(tensor):
             casts = dtype is not None and may_require_grad(tensor)
@@ -437,7 +449,8 @@ def _convert(parameter: Tensor, fn) -> Tensor:
         return parameter
     with no_grad():
         result, gradient = fn(parameter), parameter.grad
-        if process.overwrites_parameters or process.swaps_parameters:
+        replaces = process.overwrites_parameters or process.swaps_parameters
+        if replaces or result.layout is not parameter.layout:
             return _replacement(parameter, result, None if gradient is None else fn(gradient))
         if result is not parameter:
             show(parameter, result)

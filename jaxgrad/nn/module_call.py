@@ -43,6 +43,8 @@ class UncompiledCall:
 # 0 until a hook of all modules is registered
 _changes_of_all = of_all._changes
 
+_NO_HOOKS = "{!r} object has no attribute '_backward_hooks': call super().__init__() first"
+
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
@@ -74,6 +76,8 @@ class ModuleCall(Members):
             return self.forward(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
+            if "_backward_hooks" not in attributes:
+                raise AttributeError(_NO_HOOKS.format(type(self).__name__)) from None
             raise
 
     _wrapped_call_impl = __call__

@@ -129,14 +129,17 @@ class Members:
         if group == "_parameters":
             self.register_parameter(name, value)
         elif group == "_buffers":
-            self.register_buffer(name, value, kind_of(value) is not TransientBuffer)
+            # a subclass may have a register_buffer of its own, without `persistent`
+            persistent = kind_of(value) is not TransientBuffer
+            self.register_buffer(name, value, *() if persistent else (False,))
         else:
             self._modules[name] = replaced(of_all.modules, self, name, value)
             self._changes.count()
 
     def _release_name(self, name, besides):
         """Remove a name from all groups but `besides`."""
-        self.__dict__.pop(name, None)
+        if besides != "_buffers":  # register_buffer raises for the name of another attribute
+            self.__dict__.pop(name, None)
         for group in _GROUPS:
             if group != besides:
                 self.__dict__[group].pop(name, None)

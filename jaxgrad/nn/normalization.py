@@ -60,6 +60,11 @@ def rms_norm(
     >>> F.rms_norm(jaxgrad.tensor([1.0, 7.0]), (2,))
     tensor([0.2000, 1.4000])
     """
+    if input.ndim < len(normalized_shape):
+        raise ValueError(
+            f"Input tensor must have at least {len(normalized_shape)} dimensions, but got "
+            f"{input.ndim}: rms_norm"
+        )
     return ops._fused_rms_norm(input, normalized_shape, weight, eps)[0]
 
 
@@ -89,6 +94,9 @@ def batch_norm(
     """
     if training:
         _refuse_one_value(input, input.shape[0] if input.ndim else 1)
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if eps < 0 or (training and eps == 0):
@@ -481,7 +489,8 @@ class _RunningNorm(Module):
         """Return the momentum of this batch; without one, running statistics average over all
         batches.
         """
-        if not self.training or self.num_batches_tracked is None:
+        counts = self.training and self.track_running_stats
+        if not counts or self.num_batches_tracked is None:
             return self.momentum or 0.0
         with no_grad():
             self.num_batches_tracked.add_(1)

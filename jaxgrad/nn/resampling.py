@@ -40,6 +40,8 @@ _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 def _scaled(extent, scale):
     """An extent times a scale, rounded down."""
     if not is_symbolic(extent):
+        if not abs(extent * scale) < 2**63:
+            raise RuntimeError(f"value cannot be converted to type int64_t: {extent} * {scale}")
         return int(extent * scale)
     numerator, denominator = float(scale).as_integer_ratio()
     return extent * numerator // denominator

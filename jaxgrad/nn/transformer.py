@@ -116,8 +116,9 @@ class TransformerEncoderLayer(_Layer):
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, batch_first=batch_first, **options
         )
-        self.norm_first, self.activation = norm_first, _activation(activation)
+        self.norm_first = norm_first
         self._add_feed_forward(d_model, dim_feedforward, dropout, 2, layer_norm_eps, **options)
+        self.activation = _activation(activation)
         self.activation_relu_or_gelu = _kind(self.activation)
 
     def forward(
@@ -174,8 +175,9 @@ class TransformerDecoderLayer(_Layer):
         attention = d_model, nhead, dropout
         self.self_attn = MultiheadAttention(*attention, batch_first=batch_first, **options)
         self.multihead_attn = MultiheadAttention(*attention, batch_first=batch_first, **options)
-        self.norm_first, self.activation = norm_first, _activation(activation)
+        self.norm_first = norm_first
         self._add_feed_forward(d_model, dim_feedforward, dropout, 3, layer_norm_eps, **options)
+        self.activation = _activation(activation)
 
     def forward(
         self,

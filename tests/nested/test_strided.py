@@ -180,6 +180,8 @@ def test_masks_and_memory():
     mask = torch.tensor([[True, True, False], [True, False, False]])
     assert_components(torch._nested_tensor_from_mask(t, mask), [t[0, :2], t[1, :1]])
     assert not torch._nested_tensor_from_mask_left_aligned(t, ~mask)
+    with pytest.raises(RuntimeError, match="Mask size should match input size"):
+        torch._nested_tensor_from_mask(t, torch.ones(3, 4, dtype=torch.bool))
     sizes = torch.tensor([[2, 2], [3, 1]])
     assert_components(torch._nested_from_padded(t, sizes), [t[0, :2], t[1, :, :1]])
     x = torch.nested.nested_tensor(ragged())

@@ -71,3 +71,11 @@ def test_old_names_of_the_limits_of_hardtanh():
     x = jaxgrad.tensor([-3.0, -1.5, 3.0])
     assert layer(x).tolist() == [-2, -1.5, 1] and other(x).tolist() == [-1, -1, 0.5]
     assert repr(layer) == "Hardtanh(min_val=-2.0, max_val=1.0)"
+
+
+@pytest.mark.parametrize("training", (True, False))
+def test_a_random_slope_in_place_under_strict_versions(training):
+    with jaxgrad.autograd.graph.strict_versions():
+        x = jaxgrad.tensor([-1.0, 2.0], requires_grad=True)
+        nn.functional.rrelu(x + 0, 0.25, 0.25, training, inplace=True).sum().backward()
+    assert x.grad.tolist() == [0.25, 1]

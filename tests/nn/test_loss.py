@@ -323,3 +323,11 @@ def test_deprecated_options_of_losses_are_true_or_false(options, reduction):
 def test_a_loss_that_is_made_with_the_arguments_of_its_call_raises():
     with pytest.raises(RuntimeError, match="Boolean value of Tensor"):
         jaxgrad.nn.CrossEntropyLoss(jaxgrad.ones(2, 3), jaxgrad.tensor([0, 1]))
+
+
+def test_a_variance_that_is_an_integer():
+    x = jaxgrad.tensor([0.5, 1.5])
+    losses = [F.gaussian_nll_loss(x, x + 1, var) for var in (2, 2.0)]
+    assert losses[0].item() == losses[1].item()
+    with pytest.raises(ValueError, match="var has negative entry/entries"):
+        F.gaussian_nll_loss(x, x, -1)

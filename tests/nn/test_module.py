@@ -839,3 +839,55 @@ def test_a_missing_attribute_of_a_wrapper_is_one_of_its_module():
 def test_a_class_in_place_of_a_layer():
     with pytest.raises(TypeError, match=r"is not a Module subclass: call the class, ReLU\(...\)"):
         nn.Sequential(nn.ReLU)
+
+
+def test_a_buffer_does_not_replace_a_plain_attribute():
+    for before in (5, None, jaxgrad.ones(2)):
+        module = jaxgrad.nn.Module()
+        module.state = before
+        with pytest.raises(KeyError, match="attribute 'state' already exists"):
+            module.state = jaxgrad.nn.Buffer(jaxgrad.ones(2))
+
+
+class OldBuffers(jaxgrad.nn.Module):
+    """A module whose `register_buffer` is that of PyTorch 1.4."""
+
+    def register_buffer(self, name, tensor):
+        super().register_buffer(name, tensor)
+
+
+def test_buffers_of_a_class_with_a_register_buffer_of_its_own():
+    module = OldBuffers()
+    module.state = jaxgrad.nn.Buffer(jaxgrad.ones(2))
+    assert list(module.state_dict()) == ["state"]
+
+
+def test_conversion_to_another_layout_replaces_parameters():
+    layer = jaxgrad.nn.Linear(3, 2, bias=False)
+    layer.weight.grad = jaxgrad.ones(2, 3)
+    before = layer.weight
+    layer._apply(lambda tensor: tensor.detach().to_sparse())
+    assert layer.weight.layout is layer.weight.grad.layout is jaxgrad.sparse_coo
+    assert before.layout is before.grad.layout is jaxgrad.strided
+    assert layer.weight.shape == (2, 3) and isinstance(layer.weight, jaxgrad.nn.Parameter)
+
+
+def test_what_to_refuses_and_warns_of():
+    layer = jaxgrad.nn.Linear(1, 1)
+    with pytest.raises(RuntimeError, match="does not accept copy argument"):
+        layer.to("cpu", copy=True)
+    with pytest.warns(UserWarning, match="Complex modules are a new feature under active"):
+        layer.to(jaxgrad.complex64)
+
+
+class Unmade(jaxgrad.nn.Module):
+    def __init__(self):
+        pass
+
+    def forward(self, x):
+        return x
+
+
+def test_a_call_of_a_module_before_its_base_is_made():
+    with pytest.raises(AttributeError, match="'Unmade' object has no attribute '_backward_hooks'"):
+        Unmade()(1)

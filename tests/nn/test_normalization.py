@@ -82,3 +82,23 @@ def test_states_of_early_versions_have_no_count_of_batches(version):
     state._metadata[""]["version"] = version
     norm.load_state_dict(state)
     assert norm.num_batches_tracked.item() == 0
+
+
+def test_batches_are_not_counted_without_tracking():
+    norm = jaxgrad.nn.BatchNorm1d(2)
+    norm.track_running_stats = False
+    norm(jaxgrad.tensor([[1.0, 2.0], [3.0, 5.0]]))
+    assert norm.num_batches_tracked.item() == 0
+    assert norm.running_mean.tolist() == [0, 0] and norm.running_var.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("missing", ("running_mean", "running_var"))
+def test_evaluation_needs_both_running_statistics(missing):
+    statistics = {"running_mean": jaxgrad.ones(2), "running_var": jaxgrad.ones(2), missing: None}
+    with pytest.raises(RuntimeError, match=f"{missing} must be defined in evaluation mode"):
+        jaxgrad.nn.functional.batch_norm(jaxgrad.ones(3, 2), **statistics)
+
+
+def test_root_mean_square_over_more_dimensions_than_there_are():
+    with pytest.raises(ValueError, match="Input tensor must have at least 2 dimensions"):
+        jaxgrad.nn.functional.rms_norm(jaxgrad.ones(3), (2, 3))

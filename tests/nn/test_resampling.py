@@ -6,6 +6,7 @@ import pytest
 from helpers.as_torch import as_torch, warned
 
 import jaxgrad
+from jaxgrad import nn
 
 
 def image(torch, *shape):
@@ -57,3 +58,21 @@ def test_area_interpolation_is_adaptive_average_pooling():
     x = jaxgrad.arange(6.0).view(1, 1, 6)
     result = jaxgrad.nn.functional.interpolate(x, 3, mode="area")
     assert result.flatten().tolist() == [0.5, 2.5, 4.5]
+
+
+@pytest.mark.parametrize("scale", (1e20, -1e20, float("nan")))
+def test_a_scale_that_gives_no_size(scale):
+    with pytest.raises(RuntimeError, match="value cannot be converted to type int64_t"):
+        nn.functional.interpolate(jaxgrad.ones(1, 1, 2, 2), scale_factor=scale)
+
+
+def test_numbers_of_the_modes_of_grids():
+    """PyTorch's values."""
+    modes = nn.functional.GRID_SAMPLE_INTERPOLATION_MODES
+    paddings = nn.functional.GRID_SAMPLE_PADDING_MODES
+    assert modes == {"bilinear": 0, "nearest": 1, "bicubic": 2}
+    assert paddings == {"zeros": 0, "border": 1, "reflection": 2}
+    image, grid = jaxgrad.tensor([[[[1.0, 3.0]]]]), jaxgrad.tensor([[[[0.0, 0.0], [0.9, 0.0]]]])
+    numbers = modes["bilinear"], paddings["border"]
+    result = jaxgrad._grid_sampler_2d_cpu_fallback(image, grid, *numbers, False)
+    assert result.tolist() == [[[[2.0, 3.0]]]]

@@ -230,3 +230,10 @@ def test_layers_whose_blocks_are_overridden():
     options = {"norm_first": True, "layer_norm_eps": 0.0}
     assert Silent(2, 1, 2, **options)(x).tolist() == [[[1 - 1 + 1, 5 + 1 + 1]]]
     assert Deaf(2, 1, 2, **options)(x, memory).tolist() == [[[3 - 1 + 1, 8 + 1 + 1]]]
+
+
+def test_the_parameters_of_an_activation_are_the_last_ones():
+    for layer in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer):
+        block = layer(4, 2, 4, activation=nn.PReLU())
+        assert [name for name, _ in block.named_parameters()][-1] == "activation.weight"
+        assert [name for name, _ in block.named_children()][-1] == "activation"
