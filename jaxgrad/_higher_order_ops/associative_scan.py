@@ -7,11 +7,15 @@ from collections.abc import Callable
 import jax
 
 from .. import ops
+from ..capture.control_flow import check_has_dim, check_scan
+from ..late import LateModule
 from ..names.not_provided import names_of
 from ..tape import pytree
 from ..tape.tensor import Tensor
 
 __getattr__, __dir__ = names_of(__name__)
+
+func = LateModule("jaxgrad.func")
 
 
 def associative_scan(
@@ -19,12 +23,12 @@ def associative_scan(
 ):
     """Return the combinations of the first 1, 2, 3 ... slices along a dimension.
 
-    combine_fn: an associative function of two trees like `xs`, which returns one; it gets many
-    slices at once, so it must not mix elements along the dimension. xs: a tensor or a tree of
-    tensors whose size along `dim` is one. reverse: combine from the end. combine_mode: "pointwise"
-    or "generic", both without effect: XLA compiles any function.
+    combine_fn: an associative function of two slices of `xs`, which returns a third. xs: a tensor
+    or a tree of tensors whose size along `dim` is one. reverse: combine from the end. combine_mode:
+    "pointwise" or "generic", both without effect: XLA compiles any function.
 
-    Raises ValueError for trees without tensors, sizes that differ, or another `combine_mode`.
+    Raises ValueError for trees without tensors, sizes that differ, or another `combine_mode`, and
+    ValueError or RuntimeError for arguments of other types.
     Source: Blelloch, "Prefix Sums and Their Applications", 1990.
 
     >>> from jaxgrad._higher_order_ops import associative_scan
@@ -35,17 +39,26 @@ def associative_scan(
         raise ValueError(
             f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}"
         )
+    check_scan(ValueError, combine_fn, dim, reverse)
     leaves, structure = pytree.flatten(xs)
     if not leaves or not all(isinstance(leaf, Tensor) for leaf in leaves):
         raise ValueError("associative_scan: xs must have tensors, and nothing else")
+    check_has_dim(ValueError, leaves, dim)
     sizes = {leaf.shape[dim] for leaf in leaves}
     if len(sizes) > 1:
         raise ValueError(f"associative_scan: the sizes along dim {dim} differ: {sorted(sizes)}")
 
-    def combine(first, second):
+    def of_slices(first, second):
         trees = (jax.tree.unflatten(structure, half) for half in (first, second))
-        return pytree.flatten(combine_fn(*trees))[0]
+        results, shape = pytree.flatten(combine_fn(*trees))
+        if shape != structure:
+            raise RuntimeError(
+                f"associative_scan: combine_fn changes the structure of xs from {structure} to "
+                f"{shape}"
+            )
+        return results
 
+    combine = func.vmap(of_slices)
     slices = [leaf.movedim(dim, 0) for leaf in leaves]
     slices = [part.flip(0) for part in slices] if reverse else slices
     scanned = _scanned(combine, slices)

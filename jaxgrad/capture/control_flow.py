@@ -162,6 +162,8 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | lis
     >>> f(jaxgrad.tensor(3))
     tensor(192)
     """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, tuple | list):
         raise RuntimeError(
             "while_loop: carried_inputs are a tuple or a list of tensors, but got "
@@ -227,7 +229,7 @@ def _while_eagerly(test, body, leaves, structure):
 @shows_users_frames
 def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False):
     """Compute `carry, y = combine_fn(carry, x)` for each slice `x` of `xs`; returns the last carry
-    and all `y`, stacked along a new dimension 0.
+    and all `y`, stacked along a new dimension `dim`, the last one where `y` has fewer dimensions.
 
     combine_fn: returns a pair: the next carry, of the same structure, shapes and dtypes, and `y`, a
     tensor or a tree of them.
@@ -239,31 +241,54 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     Every mode of differentiation works, captured tensors included. In a trace the function is
     traced once, for any number of slices.
 
-    Raises RuntimeError for different numbers of slices, for a carry that changes its structure, a
-    shape or a dtype, for a function that writes to an argument or a captured tensor, and for one
-    that draws random numbers in a trace of JAX's own.
+    Raises RuntimeError for arguments of other types, for different numbers of slices, for a carry
+    that changes its structure, a shape or a dtype, for a function that writes to an argument or a
+    captured tensor, and for one that draws random numbers in a trace of JAX's own.
 
     >>> add = lambda total, x: (total + x, total * x)
     >>> jaxgrad.scan(add, jaxgrad.tensor(0.0), jaxgrad.tensor([1.0, 2.0, 3.0]))
     (tensor(6.), tensor([0., 2., 9.]))
     """
+    check_scan(RuntimeError, combine_fn, dim, reverse)
     carry, structure = flatten("scan", init)
     slices, shape = flatten("scan", xs)
-    if not slices or any(leaf.ndim == 0 for leaf in slices):
-        raise RuntimeError(
-            "scan: All xs leaves must at least have 'dim' number of dimensions and scan dimension "
-            "> 0"
-        )
+    if not slices:
+        return init, []
+    check_has_dim(RuntimeError, slices, dim)
+    dim = dim % slices[0].ndim
     lengths = {leaf.shape[dim] for leaf in slices}
     if len(lengths) > 1:
         raise RuntimeError(f"scan: xs have different numbers of slices: {sorted(lengths)}")
     slices = [ops.movedim(leaf, dim, 0) for leaf in slices] if dim else slices
+    arguments = combine_fn, carry, structure, slices, shape, reverse
     if is_traced([*carry, *slices]):
-        return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
-    if lengths == {0}:  # only a trace tells the shapes of the outputs
+        carry, outputs = _scan_traced(*arguments)
+    elif lengths == {0}:  # only a trace tells the shapes of the outputs
         with jax.enable_x64(True):
-            return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
-    return _scan_eagerly(combine_fn, carry, structure, slices, shape, reverse)
+            carry, outputs = _scan_traced(*arguments)
+    else:
+        carry, outputs = _scan_eagerly(*arguments)
+    if dim:
+        outputs = pytree.map_leaves(lambda y: ops.movedim(y, 0, min(dim, y.ndim - 1)), outputs)
+    return carry, outputs
+
+
+def check_scan(error: type[Exception], combine_fn, dim, reverse):
+    """Raise the error for arguments of `scan` and its kin that have other types."""
+    if not callable(combine_fn):
+        raise error(f"Combine_fn must be a callable, but got {combine_fn}")
+    if type(dim) is not int:
+        raise error(f"Dim must be an int, but got {type(dim)}")
+    if type(reverse) is not bool:
+        raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
+
+
+def check_has_dim(error: type[Exception], tensors, dim):
+    if any(not -tensor.ndim <= dim < tensor.ndim for tensor in tensors):
+        raise error(
+            "All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0, "
+            f"but dim is {dim} and their shapes are {[list(tensor.shape) for tensor in tensors]}"
+        )
 
 
 def _pair(structure, result):

@@ -302,7 +302,7 @@ def test_dim_of_scan():
             lambda xs: jaxgrad.scan(lambda c, x: (c + x, x * 2), jaxgrad.zeros(2), xs, dim=1)
         )(xs)
         assert total.tolist() == [3, 12]
-        assert ys.tolist() == [[0, 6], [2, 8], [4, 10]]
+        assert ys.tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
 def test_scan_of_nothing():
@@ -487,3 +487,43 @@ def test_arguments_of_control_flow():
     with pytest.raises(RuntimeError, match="carried_inputs are a tuple"):
         jaxgrad.while_loop(lambda x: False, lambda x: x, x)
     assert jaxgrad.cond(True, lambda: x, lambda: x * 2) is x
+
+
+def test_scan_stacks_outputs_along_the_dimension_of_the_slices():
+    # PyTorch's answers
+    x = jaxgrad.arange(1.0, 7).reshape(2, 3)
+
+    def step(total, column):
+        return total + column, (total * column, column.sum(), jaxgrad.stack([column] * 3))
+
+    for dim in (1, -1):
+        for run in (jaxgrad.scan, jaxgrad.jit(jaxgrad.scan)):
+            last, (products, sums, repeated) = run(step, jaxgrad.zeros(2), x, dim=dim)
+            assert last.tolist() == [6, 15] and sums.tolist() == [5, 7, 9]
+            assert products.tolist() == [[0, 2, 9], [0, 20, 54]]
+            assert repeated.shape == (3, 3, 2) and repeated[0].tolist() == x.t().tolist()
+    _, products = jaxgrad.scan(
+        lambda c, v: (c + v, c * v), jaxgrad.zeros(2), x, dim=1, reverse=True
+    )
+    assert products.tolist() == [[5, 6, 0], [44, 30, 0]]
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("Combine_fn must be a callable, but got 3", {"combine_fn": 3}),
+        ("Dim must be an int, but got <class 'float'>", {"dim": 1.5}),
+        ("Reverse must be a bool, but got <class 'int'>", {"reverse": 1}),
+        ("'dim' number of dimensions", {"dim": 3}),
+    ],
+)
+def test_arguments_of_scan_of_other_types(words, options):
+    arguments = {
+        "combine_fn": lambda c, x: (c, x),
+        "init": jaxgrad.zeros(3),
+        "xs": jaxgrad.ones(2, 3),
+    }
+    with pytest.raises(RuntimeError, match=words):
+        jaxgrad.scan(**{**arguments, **options})
+    with pytest.raises(RuntimeError, match="cond_fn and body_fn to be callable"):
+        jaxgrad.while_loop(3, lambda i: (i,), (jaxgrad.tensor(0),))
