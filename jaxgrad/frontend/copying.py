@@ -15,7 +15,7 @@ from ..core.aval import aval_of, meta_array, with_strides
 from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
 from ..storage.alias import copy_place, detached
-from ..tape import interception, mode
+from ..tape import interception, mode, torch_function
 from ..tape.tensor import (
     PLAIN_TENSORS,
     Tensor,
@@ -134,6 +134,8 @@ def _rebuilt(cls, parts, state):
     """The tensor of a pickle; `__new__` of a subclass may take other arguments."""
     data, dtype, shape, strides, requires_grad, kind = parts
     dtype = getattr(dtypes, dtype)
+    if torch_function.overrides(cls):  # the first tensor of the class in this process
+        torch_function.activate()
     if data is None:
         array = meta_array(shape, dtype)
     else:

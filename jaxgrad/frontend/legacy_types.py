@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .. import ops
 from ..core import dtypes
 from ..core.aval import Size
@@ -59,12 +57,18 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
         device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()
     is_one = len(arguments) == 1 and not isinstance(argument, Size)
-    if is_one and isinstance(argument, list | tuple | range | np.ndarray):
+    if is_one and _is_data(argument):
         return tensor_data.tensor(argument, dtype=dtype, device=device)
     if is_one and not hasattr(argument, "__index__"):
         raise TypeError(f"{what}: new(): data must be a sequence (got {type(argument).__name__})")
     shape = size_of(what, arguments, options) if arguments or options else (0,)
     return factories.empty(shape, dtype=dtype, device=device)
+
+
+def _is_data(argument) -> bool:
+    """Whether an argument is a sequence of numbers, as of C: `range` and `deque` are."""
+    is_sequence = hasattr(argument, "__getitem__") and hasattr(argument, "__len__")
+    return is_sequence and not isinstance(argument, str | bytes | dict)
 
 
 def _alias(what, tensor, dtype, place):

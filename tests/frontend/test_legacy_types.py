@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from array import array
+from collections import deque
 
 import numpy as np
 import pytest
@@ -66,6 +68,16 @@ def test_a_new_tensor_is_like_others():
     view[0].add_(1)
     assert view.tolist() == [[1, 1], [0, 0]]
     assert torch.jit(lambda x: x + torch.Tensor([1, 2]))(torch.ones(2)).tolist() == [2, 3]
+
+
+def test_data_are_any_sequences():
+    """As in PyTorch, which refuses text, sets and iterators."""
+    for data in (range(1, 3), deque([1, 2]), bytearray(b"\1\2"), array("f", [1, 2])):
+        for tensor in (torch.IntTensor(data), torch.Tensor(data), torch.zeros(1).new(data)):
+            assert tensor.tolist() == [1, 2], data
+    for other in ({1}, iter([1]), "12", b"12", {1: 2}):
+        with pytest.raises(TypeError):
+            torch.IntTensor(other)
 
 
 def test_instances_and_conversions():

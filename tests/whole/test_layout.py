@@ -425,7 +425,7 @@ NO_SETTINGS = {
     "tape.record": {"_plain"},
     "tape.version_counter": {"watching"},
     "tape.sparse_tensor": {"_implementation"},  # set once, by jaxgrad itself
-    "utils.data._utils.worker": {"_info"},  # set once, as a worker begins
+    "utils.data._utils.worker": {"_worker_info"},  # set once, as a worker begins
 }
 
 

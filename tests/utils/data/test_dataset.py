@@ -135,8 +135,20 @@ def test_collation():
     assert collate([np.float32(1), np.float32(2)]).dtype is torch.float32
     assert collate([np.ones(2), np.zeros(2)]).tolist() == [[1, 1], [0, 0]]
     mixed = collate([{"a": (1, "s")}, {"a": (2, "t")}])
-    assert mixed["a"][0].tolist() == [1, 2] and mixed["a"][1] == ["s", "t"]
+    assert mixed["a"][0].tolist() == [1, 2] and mixed["a"][1] == ("s", "t")
+    assert collate([(b"a",)]) == [(b"a",)]
+    assert collate([(("a", "b"), "c")]) == [[("a",), ("b",)], ("c",)]
+    assert collate(["a", "b"]) == ["a", "b"]
     assert type(collate([collections.OrderedDict(a=1)])) is collections.OrderedDict
+    for kind, x in (
+        ("sparse", torch.eye(2).to_sparse()),
+        ("sparse", torch.eye(2).to_sparse_csr()),
+        ("nested", torch.nested.nested_tensor([torch.ones(2)])),
+        ("nested", torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged)),
+    ):
+        match = f"Batches of {kind} tensors are not currently supported by the default collate_fn"
+        with pytest.raises(RuntimeError, match=match):
+            collate([x, x])
     leaf = torch.ones(2, requires_grad=True)
     collate([leaf, leaf * 2]).sum().backward()
     assert leaf.grad.tolist() == [3, 3]

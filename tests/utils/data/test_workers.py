@@ -129,11 +129,14 @@ def test_errors_of_workers():
 def test_a_worker_that_is_killed():
     loader = DataLoader(loaded.Faulty(), sampler=[0, 5, 1, 2], **WORKERS)
     iterator = iter(loader)
-    with pytest.raises(
-        RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"
-    ):
+    match = (
+        r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly.*"
+        r"DataLoader worker \(pid \d+\) is killed by signal: Killed"
+    )
+    with pytest.raises(RuntimeError, match=match):
         list(iterator)
     assert processes() == [] and list(iterator) == []
+    assert [worker.exitcode for worker in iterator._workers].count(-signal.SIGKILL) == 1
 
 
 def test_a_worker_that_takes_too_long():
@@ -279,6 +282,85 @@ def test_what_cannot_be_sent_is_forked():
     assert "cannot be sent to another process" in caught.value.__notes__[0]
 
 
+def counting(count, lock):
+    """A dataset that counts what its workers load, in memory that they share."""
+
+    class Counting(torch.utils.data.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            with lock:
+                count.value += 1
+            return torch.tensor(float(index)).square()
+
+    return Counting()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_locks_of_processes_are_inherited(method):
+    processes = torch.multiprocessing.get_context(method)
+    count, lock = processes.Value("i", 0), processes.Lock()
+    loader = DataLoader(counting(count, lock), multiprocessing_context=method, **WORKERS)
+    assert [batch.item() for batch in loader] == [0, 1, 4, 9] and count.value == 4
+
+
+WORKERS_OF_A_PROCESS = """
+import jaxgrad as torch
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return torch.tensor(index).square()
+
+def train(rank):
+    print(*[batch.item() for batch in torch.utils.data.DataLoader(Squares(), num_workers=1)])
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(train)
+"""
+
+
+@pytest.mark.slow
+def test_classes_of_the_script_in_a_process_that_has_workers(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS_OF_A_PROCESS)
+    command = [sys.executable, str(script)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=hangs.LIMIT)
+    assert ended.stdout.split() == ["0", "1", "4"], ended.stderr
+
+
+@pytest.mark.slow
+def test_nested_and_masked_tensors_go_to_workers():
+    nested = [torch.nested.nested_tensor([torch.ones(size)]) for size in (1, 2)]
+    masked = torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    half = torch.tensor([1 + 2j], dtype=torch.complex32)
+
+    def facts(samples):
+        (sample,) = samples
+        return type(sample).__name__, sample.clone().is_nested, str(sample.clone())
+
+    loader = DataLoader([*nested, masked, half], collate_fn=facts, num_workers=1)
+    here = [facts([sample]) for sample in (*nested, masked, half)]
+    assert list(loader) == here and here[0][1]
+
+
+@pytest.mark.parametrize(
+    ("worker", "seed", "words"),
+    [
+        (0, 0, [2968811710, 3677149159, 745650761, 2884920346]),
+        (4, 13434589827475259383, [2884386318, 1088094898, 3523808998, 3860348662]),
+        (6, 6269787272229682235, [2548857855, 1216457374, 1012973562, 2999759647]),
+    ],
+)
+def test_words_that_seed_numpy(worker, seed, words):
+    """Those that PyTorch gives."""
+    assert torch.utils.data._utils.worker._generate_state(seed, worker) == words
+
+
 def draws():
     return random.random(), np.random.rand(), torch.rand(()).item(), torch.initial_seed()
 
@@ -341,8 +423,8 @@ def test_functions_that_users_add_for_their_classes():
         for workers in (0, 1):
             batches = list(DataLoader(data, batch_size=2, num_workers=workers))
             assert [(b.tolist(), names) for b, names in batches] == [
-                ([273, 274], ["name"] * 2),
-                ([275, 276], ["name"] * 2),
+                ([273, 274], ("name", "name")),
+                ([275, 276], ("name", "name")),
             ]
     finally:
         del known[Celsius]

@@ -15,11 +15,17 @@ from ....core.device import default_device
 from ....frontend.array_creation import finish, taken_over
 from ....frontend.tensor_data import as_tensor, tensor
 from ....names.missing import missing_in
+from ....tape.sparse_tensor import is_sparse
 from ....tape.tensor import PLAIN_TENSORS, Tensor, is_concrete
 
 UNKNOWN = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}. "
     "Pass a collate_fn= that joins such samples"
+)
+
+NO_BATCH = (
+    "Batches of {} tensors are not currently supported by the default collate_fn; please provide a "
+    "custom collate_fn to handle them appropriately."
 )
 
 # of Python's numbers the dtypes that their tensors get
@@ -86,7 +92,7 @@ def _joined_sequences(first, batch, functions):
         raise RuntimeError(
             f"each element in list of batch should be of equal size, and these have {sorted(sizes)}"
         )
-    columns = map(list, zip(*batch, strict=True))
+    columns = zip(*batch, strict=True)  # tuples, which texts stay
     joined = [collate(column, collate_fn_map=functions) for column in columns]
     if hasattr(first, "_fields"):
         return type(first)(*joined)
@@ -137,6 +143,8 @@ def _stacked_tensors(batch, *, convert, collate_fn_map=None):
                 f"expected Tensor as element {number} in argument 0, but got "
                 f"{type(sample).__name__}"
             )
+        if is_sparse(sample) or sample.is_nested:
+            raise RuntimeError(NO_BATCH.format("nested" if sample.is_nested else "sparse"))
     if default_device().type == "cpu" and all(map(_is_constant_on_host, batch)):
         return _stacked_arrays([np.asarray(sample._array) for sample in batch], convert=convert)
     return ops.stack(list(batch))

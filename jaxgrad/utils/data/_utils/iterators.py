@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import signal
 import warnings
 
 from ....core.tracebacks import hide_frames, users_stacklevel
@@ -97,6 +98,15 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._fetch(next(self._indices))
 
 
+def _signal_of(process) -> str:
+    """What ended a process that a signal has ended."""
+    if process.exitcode >= 0:
+        return ""
+    text = signal.strsignal(-process.exitcode)
+    hint = " Memory may have run out." if -process.exitcode == signal.SIGKILL else ""
+    return f": DataLoader worker (pid {process.pid}) is killed by signal: {text}.{hint}"
+
+
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """The batches that workers load."""
 
@@ -123,7 +133,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     @property
     def _workers(self) -> list:
         """The processes."""
-        return [worker.process for worker in self._crew.workers]
+        return self._crew.processes
 
     def _shutdown_workers(self):
         self._crew.shut_down()
@@ -214,8 +224,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._end(is_over=True)
         raise RuntimeError(
             f"DataLoader worker (pid(s) {process.pid}) exited unexpectedly, with exit code "
-            f"{process.exitcode}. A negative code is the signal that ended it, such as -9 where "
-            "memory ran out"
+            f"{process.exitcode}{_signal_of(process)}"
         ) from None
 
     def _end(self, is_over=False):

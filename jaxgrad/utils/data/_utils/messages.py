@@ -15,6 +15,7 @@ import mmap
 import os
 import socket
 import struct
+import sys
 import tempfile
 import types
 from collections import ChainMap
@@ -28,6 +29,9 @@ LARGE = 1 << 16
 
 # of the addresses of arrays that JAX takes over without a copy
 _ALIGNMENT = 64
+
+# the names of the user's script, as a module: the second in a process that was started anew
+SCRIPTS = ("__main__", "__mp_main__")
 
 # the object's protocol: arrays can leave their elements out of it
 _PROTOCOL = 5
@@ -65,11 +69,19 @@ def serialized(value, by_value=False) -> Serialized:
 @functools.cache
 def _by_value() -> type:
     """The class that serializes functions and classes of the user's script."""
-    base = importlib.import_module("cloudpickle").Pickler
+    cloudpickle = importlib.import_module("cloudpickle")
+    script = sys.modules["__main__"]
+    if script.__name__ in SCRIPTS[1:]:  # it looks at the first name only
+        cloudpickle.register_pickle_by_value(script)
+    base = cloudpickle.Pickler
     table = {types.CodeType: functools.partial(_code, base.dispatch_table[types.CodeType])}
-    shared = reduction.ForkingPickler(io.BytesIO()).dispatch_table
-    tables = ChainMap(table, shared, base.dispatch_table)
-    return type("Pickler", (base,), {"dispatch_table": tables})
+
+    def tables(pickler):
+        # multiprocessing adds to its table when what shares memory is first used
+        shared = reduction.ForkingPickler(io.BytesIO()).dispatch_table
+        return ChainMap(table, shared, base.dispatch_table)
+
+    return type("Pickler", (base,), {"dispatch_table": property(tables)})
 
 
 def _code(reduced, code):

@@ -48,7 +48,7 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
-_info: WorkerInfo | None = None
+_worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -58,7 +58,7 @@ def get_worker_info() -> WorkerInfo | None:
 
     >>> jaxgrad.utils.data.get_worker_info()
     """
-    return _info
+    return _worker_info
 
 
 class Work(NamedTuple):
@@ -74,16 +74,16 @@ class Work(NamedTuple):
 class Setting(NamedTuple):
     """The arguments with which a worker is started.
 
-    `work`: the work, which a forked worker shares with the parent's memory and another worker is
-    sent; `refusal`: why a forked worker cannot compute. `by_value`: whether objects are sent with
-    the functions and classes of the user's script. `modules`: the modules to import first;
-    `environment`, `default_dtype`: the parent's.
+    `work`: the work, which a forked worker shares with the parent's memory, and another worker
+    inherits where it cannot be sent; `refusal`: why a forked worker cannot compute. `by_value`:
+    whether objects are sent with the functions and classes of the user's script. `modules`: the
+    modules to import first; `environment`, `default_dtype`: the parent's.
     """
 
     number: int
     count: int
     base_seed: int
-    work: Work | None
+    work: Work | messages.Received | None
     refusal: str
     by_value: bool
     modules: tuple[str, ...]
@@ -182,17 +182,15 @@ def _receive(connection, tasks):
 
 
 def _begin(setting: Setting, connection) -> Parts:
-    global _info
+    global _worker_info
     seed = setting.base_seed + setting.number
     random.seed(seed)
     default_generator.manual_seed(seed)
-    words = setting.number, setting.base_seed & 0xFFFFFFFF, setting.base_seed >> 32, 0
-    numpy_seed = np.random.SeedSequence(words)
-    np.random.seed(numpy_seed.generate_state(4))
+    np.random.seed(_generate_state(setting.base_seed, setting.number))
     parts, initialize, functions = _own_work(setting, connection)
     default_collate_fn_map.update(functions)
     parts = parts._replace(collate=_for_parent(parts.collate, bool(functions)))
-    _info = WorkerInfo(setting.number, setting.count, seed, parts.dataset)
+    _worker_info = WorkerInfo(setting.number, setting.count, seed, parts.dataset)
     if hasattr(parts.dataset, "_divide"):  # of pipes of data
         parts.dataset._divide(setting.count, setting.number)
     if initialize is not None:
@@ -201,10 +199,10 @@ def _begin(setting: Setting, connection) -> Parts:
 
 
 def _own_work(setting, connection) -> Work:
-    if setting.work is not None:
+    if isinstance(setting.work, Work):
         executor.refuse_forked(setting.refusal)
         return setting.work
-    received = messages.receive(connection)
+    received = setting.work or messages.receive(connection)
     os.environ.clear()
     os.environ.update(setting.environment)
     dtypes.set_default_dtype(setting.default_dtype)
@@ -214,6 +212,12 @@ def _own_work(setting, connection) -> Work:
     os.environ["JAX_PLATFORMS"] = "cpu"
     jax.config.update("jax_platforms", "cpu")
     return received.value()
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The four words that seed NumPy's generator in a worker."""
+    words = worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0
+    return np.random.SeedSequence(words).generate_state(4).tolist()
 
 
 def _fetcher(parts, seed):

@@ -13,7 +13,7 @@ import time
 import warnings
 import weakref
 from multiprocessing import connection as connections
-from multiprocessing.context import BaseContext
+from multiprocessing.context import BaseContext, set_spawning_popen
 from typing import Any, NamedTuple
 
 import jax
@@ -45,14 +45,16 @@ class Crew:
     when the crew is dropped.
 
     A thread receives what they send, so that batches go to the device while the program computes.
-    `arrived`: a queue of what came: the worker, the number of the batch, the batch. `asked`: how
-    many batches the workers were asked for; `epoch`: the number of the iteration that they serve,
-    `shared_seed`: that of the pipes of data in it.
+    `processes`: those of the workers, also after their end. `arrived`: a queue of what came: the
+    worker, the number of the batch, the batch. `asked`: how many batches the workers were asked
+    for; `epoch`: the number of the iteration that they serve, `shared_seed`: that of the pipes of
+    data in it.
     """
 
     def __init__(self, loader, base_seed: int):
         self.asked, self.epoch, self.shared_seed = 0, 0, None
         self.workers, launch = start(loader, base_seed)
+        self.processes = [worker.process for worker in self.workers]
         self.by_value = launch.by_value
         self.arrived: queue.SimpleQueue = queue.SimpleQueue()
         place = place_of(loader) or jax_device(default_device())
@@ -75,16 +77,15 @@ def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
     """Start the workers of a loader."""
     work = Work(parts_of(loader), loader.worker_init_fn, added_functions())
     launch = launch_of(work, loader.multiprocessing_context)
-    is_fork = launch.sent is None
     common = (
-        *(base_seed, work if is_fork else None, launch.refusal, launch.by_value, _hook()),
+        *(base_seed, launch.work, launch.refusal, launch.by_value, _hook()),
         *(dict(os.environ), dtypes.get_default_dtype()),
     )
     workers: list[Worker] = []
     try:
         for number in range(loader.num_workers):
             _add(workers, launch.context, Setting(number, loader.num_workers, *common))
-        if not is_fork:
+        if launch.sent is not None:
             _send_to_all(workers, launch.sent)
     except BaseException:
         stop([worker for worker in workers if worker.process is not None], None, os.getpid())
@@ -93,7 +94,7 @@ def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
 
 
 def _add(workers, context, setting):
-    is_fork = setting.work is not None
+    is_fork = isinstance(setting.work, Work)
     here, there = context.Pipe()
     workers.append(Worker(None, here))
     unused = [worker.connection for worker in workers] if is_fork else []
@@ -161,15 +162,37 @@ def stop(workers: list[Worker], receiver: threading.Thread | None, owner: int):
 
 
 class Launch(NamedTuple):
-    """How workers start: the context, and what they are sent, or why forked ones cannot compute.
+    """How workers start: the context, and what they are sent, or else the work that is among their
+    arguments, and why forked ones cannot compute.
 
     `by_value`: whether functions and classes of the user's script are sent.
     """
 
     context: BaseContext
     sent: messages.Serialized | None
+    work: Work | Inherited | None = None
     refusal: str = ""
     by_value: bool = False
+
+
+class Inherited:
+    """Work with what a process can only inherit, such as the locks of multiprocessing: it is
+    serialized each time that a process starts.
+    """
+
+    def __init__(self, work: Work):
+        self.work = work
+
+    def __reduce__(self):
+        content = messages.serialized(self.work, by_value=True)
+        buffers = [bytearray(buffer.raw()) for buffer in content.buffers]
+        return messages.Received, (0, bytes(content.data), buffers)
+
+
+class _Start:
+    """In place of a process that starts, to try whether work can be inherited."""
+
+    DupFd = duplicate_for_child = staticmethod(int)
 
 
 def launch_of(work: Work, context: BaseContext | None) -> Launch:
@@ -182,7 +205,8 @@ def launch_of(work: Work, context: BaseContext | None) -> Launch:
     if context is None and multiprocessing.get_start_method(allow_none=True) in _ANEW:
         context = multiprocessing.get_context()
     if context is not None and context.get_start_method() == "fork":
-        return Launch(context, None, _refusal("multiprocessing_context is 'fork': leave it out"))
+        refusal = _refusal("multiprocessing_context is 'fork': leave it out")
+        return Launch(context, None, work, refusal)
     server = _fork_server() if context is None else context
     try:
         return _sent(work, server)
@@ -195,7 +219,7 @@ def launch_of(work: Work, context: BaseContext | None) -> Launch:
         if context is not None or "fork" not in multiprocessing.get_all_start_methods():
             error.add_note(cure)
             raise
-        return Launch(multiprocessing.get_context("fork"), None, _refusal(cure))
+        return Launch(multiprocessing.get_context("fork"), None, work, _refusal(cure))
 
 
 _ANEW = ("spawn", "forkserver")
@@ -213,9 +237,25 @@ def _sent(work, context) -> Launch:
     """The launch of workers that are sent their work. Raises what its classes raise."""
     with contextlib.suppress(Exception):
         content = messages.serialized(work)
-        if b"__main__" not in bytes(content.data):
+        data = bytes(content.data)
+        if not any(name.encode() in data for name in messages.SCRIPTS):
             return Launch(context, content)
-    return Launch(context, messages.serialized(work, by_value=True), by_value=True)
+    try:
+        return Launch(context, messages.serialized(work, by_value=True), by_value=True)
+    except RuntimeError as error:
+        if "inheritance" not in str(error):
+            raise
+    _try_inheritance(work)
+    return Launch(context, None, Inherited(work), by_value=True)
+
+
+def _try_inheritance(work):
+    """Raise what the classes of work raise where a process inherits it."""
+    set_spawning_popen(_Start)
+    try:
+        messages.serialized(work, by_value=True)
+    finally:
+        set_spawning_popen(None)
 
 
 _lock = threading.Lock()
