@@ -17,6 +17,7 @@ from .compiled.script_names import mark
 from .compiled.stance import set_stance as set_stance
 from .compiled.torch_compile import compiler
 from .core import bounded_cache, executor
+from .core.symbolic_extents import is_exported
 from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import from_numpy
 from .names.not_provided import names_of
@@ -96,12 +97,12 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Return False: PyTorch's export is not provided.
+    """Return whether the code runs in the trace of a program that is exported.
 
     >>> jaxgrad.compiler.is_exporting()
     False
     """
-    return False
+    return is_exported()
 
 
 # the compiler of all functions, whatever `torch.compile(backend=)` is

@@ -23,6 +23,7 @@ from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape import mode, pytree
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
 from .subgraph import (
     ControlFlow,
@@ -122,6 +123,8 @@ def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = (
 
 def _predicate(name, pred):
     """A bool; in a trace, and on the device meta, a tensor of a bool."""
+    if type(pred) is Varying and pred.is_open:
+        pred = pred._array
     if not isinstance(pred, Tensor | jax.Array):
         if not isinstance(pred, bool | int | float):
             raise RuntimeError(

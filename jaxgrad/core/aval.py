@@ -22,6 +22,7 @@ from . import bounded_cache, dtypes, pending, world
 from .meta_array import NO_DATA, MetaArray
 from .pending import Pending
 from .strides import contiguous
+from .symbolic_extents import extents_of
 
 # a program runs in the mode of its inputs that is the last of these
 IMMEDIATE, SPREAD, INLINE, INLINE32, META = 0, 1, 2, 3, 4
@@ -107,7 +108,7 @@ class Aval:
 
     def __init__(self, shape, dtype, mode, strides, dual):
         check_bytes(shape, dtype)
-        self.shape = Size(shape)
+        self.shape = Size(extents_of(shape))
         self.dtype = dtype
         self.mode = mode
         self.strides = strides

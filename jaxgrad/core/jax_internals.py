@@ -165,6 +165,52 @@ def _is_comparing(frame) -> bool:
     return is_own or dis.opname[code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
 
 
+class _OfExtents(type):
+    """The class of a class derived from that of symbolic extents, of which all of these are
+    instances: `==` of extents asks whether the other one is an instance of its class.
+    """
+
+    def __instancecheck__(cls, value):
+        return export.is_symbolic_dim(value)
+
+
+def derived_extents(method_of):
+    """A class derived from JAX's class of symbolic extents, and a function that gives an extent as
+    an instance of it. method_of: gives a method from its name and that of JAX.
+
+    Leans on the class having slots alone, which hold all of its state, and on JAX asking whether a
+    value is an instance of the class. Where that changes, no program with a size that varies is
+    exported.
+    """
+    (symbol,) = export.symbolic_shape("n")
+    kind = type(symbol)
+    methods = {name: method_of(getattr(kind, name)) for name in _CALCULATING}
+    derived = _OfExtents(kind.__name__, (kind,), {"__slots__": (), **methods})
+
+    def extent_of(extent):
+        if type(extent) is not kind:
+            return extent
+        copied = object.__new__(derived)
+        for name in kind.__slots__:
+            setattr(copied, name, getattr(extent, name))
+        return copied
+
+    return derived, extent_of
+
+
+# what gives another number; `==` is not among them, which JAX's caches use
+_CALCULATING = (
+    *[
+        f"__{side}{name}__"
+        for name in ("add", "sub", "mul", "pow", "truediv")
+        for side in ("", "r")
+    ],
+    *[f"__{side}{name}__" for name in ("floordiv", "mod", "divmod") for side in ("", "r")],
+    *["__neg__", "__lt__", "__le__", "__gt__", "__ge__"],
+)
+# the name of the code of these methods
+METHOD_OF_EXTENTS = "calculate_with_extent"
+
 _TESTS = ("POP_JUMP", "JUMP_IF", "UNARY_NOT", "TO_BOOL")
 
 
@@ -194,7 +240,9 @@ def watched_tests(note):
         if event != "return" or frame.f_code not in (equality, remainder):
             return
         caller = frame.f_back
-        if caller is not None and caller.f_code is other:
+        while caller is not None and (
+            caller.f_code is other or caller.f_code.co_name == METHOD_OF_EXTENTS
+        ):
             caller = caller.f_back
         pair = tuple([frame.f_locals[name] for name in frame.f_code.co_varnames[:2]])
         if frame.f_code is equality:

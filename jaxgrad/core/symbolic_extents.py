@@ -13,8 +13,9 @@ import jax
 import numpy
 from jax import export
 
-# whether the open trace is that of a program that is exported, which serves all extents
-_exporting = contextvars.ContextVar("jaxgrad.exporting", default=False)
+# of the open trace of a program that is exported, which serves all extents: a function that gives
+# the extents that code calculates with
+_exporting = contextvars.ContextVar("jaxgrad.exporting", default=None)
 
 
 def is_symbolic(value) -> bool:
@@ -30,9 +31,11 @@ def has_symbolic(value) -> bool:
 
 
 @contextlib.contextmanager
-def exporting():
-    """The trace in the block is that of a program that is exported."""
-    token = _exporting.set(True)
+def exporting_with(extent_of):
+    """The trace in the block is that of a program that is exported. extent_of: a function that
+    gives what the shapes of tensors have in the place of a symbolic extent.
+    """
+    token = _exporting.set(extent_of)
     try:
         yield
     finally:
@@ -41,19 +44,27 @@ def exporting():
 
 def is_exported() -> bool:
     """Whether the open trace is that of a program that is exported."""
-    return _exporting.get()
+    return _exporting.get() is not None
+
+
+def extents_of(shape):
+    """A shape with the extents that code calculates with."""
+    extent_of = _exporting.get()
+    if extent_of is None:
+        return shape
+    return tuple([extent_of(extent) if is_symbolic(extent) else extent for extent in shape])
 
 
 def is_open(shape) -> bool:
     """Whether a shape is that of many programs: in one that is exported, with a symbolic extent."""
-    return _exporting.get() and any(map(is_symbolic, shape))
+    return is_exported() and any(map(is_symbolic, shape))
 
 
 def is_one(extent) -> bool:
     """Whether an extent is 1, on which the shape of a result depends. Raises JAX's error for one
     that varies and may be 1 in a program that is exported.
     """
-    if _exporting.get() and is_symbolic(extent):
+    if is_exported() and is_symbolic(extent):
         return not extent >= 2
     return extent == 1
 
@@ -62,7 +73,7 @@ def chosen(test, otherwise: bool = False) -> bool:
     """What `test()` says, by which code chooses one of two ways to the same numbers; `otherwise`
     where it depends on the extents for which a program is exported.
     """
-    if not _exporting.get():
+    if not is_exported():
         return test()
     try:
         return bool(test())

@@ -12,13 +12,15 @@ import jax
 
 from ..autograd import grad_mode
 from ..core.aval import with_strides
-from ..core.symbolic_extents import exporting
 from ..frontend.jax_interop import to_jax
 from ..late import LateModule
+from ..tape.symbolic_number import GuardOnDataDependentSymNode, Varying
+from ..tape.symbolic_size import exporting
 from ..tape.tensor import Tensor, abstract_value, set_abstract_value, wrap
 from ._graph import Graph
 from ._python_calls import call_of
 from ._recorder import Recorder, is_node
+from ._saved_graph import NUMBER_FUNCTIONS
 from ._tracing import KEY_STRUCT, drawing_of
 from .graph_signature import ExportGraphSignature, OutputSpec
 
@@ -56,8 +58,9 @@ class DecomposingRecorder(Recorder):
         try:
             with self.inside():
                 return function(*args, **kwargs)
-        except jax.errors.InconclusiveDimensionOperation:
-            return NotImplemented  # it depends on a size that varies; what it has written is unused
+        except (jax.errors.InconclusiveDimensionOperation, GuardOnDataDependentSymNode):
+            # it depends on a number that varies; what it has written is unused
+            return NotImplemented
         finally:
             self._open.pop()
 
@@ -155,7 +158,7 @@ class _Rewriting:
         """
         if node.target is operator.getitem:
             return tuple(self.values[node.args[0]])[node.args[1]]
-        if not hasattr(node.target, "overloadpacket"):
+        if not hasattr(node.target, "overloadpacket") and node.target not in NUMBER_FUNCTIONS:
             return None
         args, kwargs = fx_node.map_arg((node.args, node.kwargs), self.values.__getitem__)
         return node.target(*args, **kwargs)
@@ -165,6 +168,8 @@ class _Rewriting:
         if isinstance(value, list | tuple):
             # each has a node of its own, by getitem
             return [self._stand_in(item, None) for item in value]
+        if type(value) is Varying:
+            self.recorder.know_number(value, new)
         if not isinstance(value, Tensor):
             return value
         tensor = wrap(jax.numpy.zeros(tuple(value.shape), value.dtype.numpy))

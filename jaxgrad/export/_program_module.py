@@ -7,16 +7,16 @@ import functools
 import jax
 
 from ..autograd import grad_mode
-from ..core.symbolic_extents import exporting
 from ..frontend.generator import default_generator
 from ..frontend.jax_interop import wide_operator
 from ..fx.graph_module import HOOKS, GraphModule, copied_body
 from ..nn.module import Module
+from ..tape.symbolic_size import exporting
 from ..tape.tensor import Tensor, wrap
 from ._graph import LateGraph
 from ._signature import Signature
 from ._state import Slot, holder_of
-from ._tracing import ARGUMENT, KEY, SIZE
+from ._tracing import ARGUMENT, CONDITION, KEY, NUMBER
 from ._unlifted import unlifted
 from .graph_signature import InputKind
 
@@ -151,12 +151,19 @@ def run_flat(call, signature: Signature, values) -> tuple:
 
 
 def _leaf(kind, tensor):
-    return int(tensor.item()) if kind == SIZE else tensor
+    return tensor.item() if kind == NUMBER else tensor
 
 
 def _write(changed, tensors):
-    """Give tensors the values that the program has changed."""
+    """Give tensors the values that the program has changed. Raises RuntimeError where a condition
+    of the program does not hold; nothing is changed then.
+    """
     for key, value in changed.items():
+        if key.startswith(CONDITION) and not value:
+            raise RuntimeError(key.removeprefix(CONDITION).partition(": ")[2])
+    for key, value in changed.items():
+        if key.startswith(CONDITION):
+            continue
         tensor = tensors[key]
         if value.requires_grad:
             tensor.copy_(value)

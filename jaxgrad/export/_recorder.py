@@ -15,12 +15,13 @@ from ..amp import autocast_mode
 from ..autograd import grad_mode
 from ..core import dtypes
 from ..core.device import device, layout, memory_format
-from ..core.symbolic_extents import has_symbolic, is_symbolic
+from ..core.symbolic_extents import is_symbolic
 from ..late import LateModule
 from ..nn.module import Module
 from ..state.ownership import is_internal
 from ..tape import mode
 from ..tape.mode import is_grad_enabled
+from ..tape.symbolic_number import Varying, has_open
 from ..tape.tensor import Tensor, current, is_concrete
 from ..tape.torch_function import NOT_OVERRIDDEN, inside
 from ._fake import fake, fake_of
@@ -57,9 +58,10 @@ class Recorder:
         self.reason: str | None = None
         self.outputs: list = []
         self._nodes: dict[int, object] = {}
+        self._numbers: dict[int, object] = {}
         self._versions: dict[int, int] = {}
         self.first_user_input = None
-        self._known: list[Tensor] = []  # so that no other object gets their identities
+        self._known: list = []  # so that no other object gets their identities
         self._symbols = Symbols(self._call)
         self._paths = {}
         if module is not None:
@@ -104,6 +106,7 @@ class Recorder:
             self._end([self._argument(leaf) for leaf in leaves])
         # tensors of the trace, which ends
         self._known, self._nodes, self._versions, self._paths = [], {}, {}, {}
+        self._numbers = {}
 
     def _end(self, nodes: list):
         self.outputs = nodes
@@ -126,8 +129,10 @@ class Recorder:
             return NOT_OVERRIDDEN
         result = public(*args, **kwargs)
         with self._guarded():
-            is_of_sizes = public.__name__ == "as_tensor" and has_symbolic(args)
-            if public.__name__ == "tensor" or is_of_sizes:
+            is_of_sizes = public.__name__ == "as_tensor" and has_open(args)
+            if type(result) is Varying:
+                self._argument(result)  # before its tensor is written to
+            elif public.__name__ == "tensor" or is_of_sizes:
                 self._constant(public, args, kwargs, result)
             elif parts is not None and (_has_tensor(result) or _writes(public, kwargs)):
                 self._record(*parts, result, (args, kwargs))
@@ -202,7 +207,7 @@ class Recorder:
         if not is_concrete(current(tensor)):
             if any(isinstance(leaf, Tensor) for leaf in _leaves(args)):
                 return  # its numbers are not known
-            if has_symbolic(args):
+            if has_open(args):
                 node = self._of_sizes(args[0], tensor, tensor.shape)
                 return self._bind(self._call(ops.aten.detach_.default, (node,)), tensor)
             with jax.ensure_compile_time_eval():
@@ -249,6 +254,8 @@ class Recorder:
                 return self._symbols.node(value)
             except (LookupError, KeyError):
                 raise Unknown(f"the size {value} is that of no argument") from None
+        if type(value) is Varying:
+            return self._number(value)
         if isinstance(value, list | tuple):
             items = [self._argument(item) for item in value]
             return tuple(items) if isinstance(value, tuple) else items
@@ -257,6 +264,28 @@ class Recorder:
         if isinstance(value, _PLAIN):
             return value
         raise Unknown(f"an argument is of {type(value).__name__}")
+
+    def _number(self, number: Varying):
+        """The node of a number that is computed of the inputs."""
+        known = self._numbers.get(id(number))
+        if known is None:
+            if number.call is None:
+                raise Unknown("a number comes from code that is no operator of torch")
+            function, operands = number.call
+            nodes = tuple(map(self._argument, operands))
+            if function is not None:
+                known = self._call(function, nodes)
+            elif isinstance(operands[0], Tensor):
+                known = self._call(ops.aten.item.default, nodes)
+            else:
+                (known,) = nodes
+            self.know_number(number, known)
+        return known
+
+    def know_number(self, number: Varying, node):
+        """Note the node of a number that is computed of the inputs."""
+        self._numbers[id(number)] = node
+        self._known.append(number)
 
     def _node_of(self, tensor: Tensor):
         known = self._nodes.get(id(tensor))
@@ -278,7 +307,8 @@ class Recorder:
         tensors = [leaf for leaf in _leaves(values) if isinstance(leaf, Tensor)]
         known = [tensor for tensor in tensors if id(tensor) in self._versions]
         if any(self._versions[id(tensor)] != _version_of(tensor) for tensor in known):
-            self._versions = {id(tensor): _version_of(tensor) for tensor in self._known}
+            tensors = [value for value in self._known if isinstance(value, Tensor)]
+            self._versions = {id(tensor): _version_of(tensor) for tensor in tensors}
 
     def _set_grad_mode(self, wanted: bool):
         """Add a node where the program switches grad mode."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from ..autograd import grad_mode
 from ..core import device as placement
 from ..core import dtypes
 from ..core.symbolic_extents import is_symbolic
+from ..frontend.checks import SIZE_FUNCTIONS
 from ..late import LateModule
 from ..tape.tensor import Tensor, abstract_value
 from ._fake import fake
@@ -21,17 +23,24 @@ from ._recorder import is_node
 fx_graph = LateModule("jaxgrad.fx.graph")
 jax_export = LateModule("jax.export")
 
+# what graphs calculate numbers with
+_OF_NUMBERS = {
+    **{
+        f"operator.{function.__name__}": function
+        for function in (
+            *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
+            *(operator.mod, operator.pow, operator.neg, operator.abs),
+            *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+            *(operator.and_, operator.or_, operator.xor),
+        )
+    },
+    **{f"math.{function.__name__}": function for function in (math.floor, math.ceil, math.trunc)},
+    **{function.__name__: function for function in (max, min, round, *SIZE_FUNCTIONS)},
+}
+NUMBER_FUNCTIONS = frozenset(_OF_NUMBERS.values())
 _FUNCTIONS = {
+    **_OF_NUMBERS,
     "operator.getitem": operator.getitem,
-    "operator.add": operator.add,
-    "operator.sub": operator.sub,
-    "operator.mul": operator.mul,
-    "operator.floordiv": operator.floordiv,
-    "operator.mod": operator.mod,
-    "operator.pow": operator.pow,
-    "operator.neg": operator.neg,
-    "max": max,
-    "min": min,
     "set_grad_enabled": grad_mode.set_grad_enabled,
     "enter_autocast": autocast_mode._enter_autocast,
     "exit_autocast": autocast_mode._exit_autocast,

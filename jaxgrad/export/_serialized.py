@@ -6,9 +6,9 @@ import contextlib
 
 import jax
 
-from ..core.symbolic_extents import exporting
 from ..late import LateModule
 from ..serialization._refused import RefusedFile
+from ..tape.symbolic_size import exporting
 
 jax_export = LateModule("jax.export")
 

@@ -10,7 +10,7 @@ from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._extents import Extent, Range
 from ._state import Slot, node_name
-from ._tracing import SIZE, Results
+from ._tracing import NUMBER, Results
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -42,7 +42,7 @@ class Signature:
     """What a program takes and gives.
 
     slots: the state; inputs: the leaves of the arguments; in_spec, out_spec: structures; outputs:
-    for each leaf of the results None for a tensor, `SIZE`, or a tuple of a constant; changed: the
+    for each leaf of the results None for a tensor, `NUMBER`, or a tuple of a constant; changed: the
     keys of what a call changes; ranges: of the sizes that vary.
     """
 
@@ -187,4 +187,4 @@ def _tracked(tensor, is_tracked):
 def _leaf(kind, supply):
     if kind is None:
         return next(supply)
-    return int(next(supply).item()) if kind == SIZE else kind[0]
+    return next(supply).item() if kind == NUMBER else kind[0]

@@ -10,14 +10,16 @@ import numpy as np
 
 from ..autograd import grad as gradients_of
 from ..autograd import grad_mode
-from ..core.symbolic_extents import exporting, is_symbolic
 from ..frontend.draw import fold
 from ..frontend.jax_interop import to_jax
+from ..frontend.tensor_data import tensor_of_number
 from ..late import LateModule
 from ..nn.module import Module
 from ..tape import mode
 from ..tape.mode import is_grad_enabled
-from ..tape.symbolic_number import Varying
+from ..tape.requirements import requirements
+from ..tape.symbolic_number import is_open
+from ..tape.symbolic_size import exporting
 from ..tape.tensor import Tensor, current, held, wrap
 from ..utils import _pytree as pytree
 from ._errors import UserError
@@ -35,8 +37,11 @@ ARGUMENT = "argument:"
 KEY = "random key"
 KEY_STRUCT = jax.ShapeDtypeStruct((4,), np.uint32)
 
-# stands for an int among the results, which is a size that varies
-SIZE = "size"
+# stands for a number among the results that varies, such as a size
+NUMBER = "size"
+# a condition on numbers that the program computes has this before what its error says, among what
+# the program changes
+CONDITION = "condition:"
 
 _NOTHING = contextlib.nullcontext()
 
@@ -44,10 +49,10 @@ _NOTHING = contextlib.nullcontext()
 class Results(NamedTuple):
     """What a trace knows of the results of a function.
 
-    spec: their structure; leaves: a constant for each, None for a tensor, `SIZE` for a size;
-    changed: the keys of what it has changed, in order; tracked: for each tensor among the leaves,
-    and what it has changed, whether it has a derivative; draws: whether it draws random numbers, of
-    a key that is an input.
+    spec: their structure; leaves: a constant for each, None for a tensor, `NUMBER` for a number
+    that varies; changed: the keys of what it has changed, in order, and its conditions; tracked:
+    for each tensor among the leaves, and what it has changed, whether it has a derivative; draws:
+    whether it draws random numbers, of a key that is an input.
     """
 
     spec: Any
@@ -104,12 +109,14 @@ class Traced:
         block = installed(self.target, self.members, tensors) if is_module else _NOTHING
         recorder = self.new_recorder(state, leaves) if records else None
         with block as read:
-            with recorder.inside() if records else _NOTHING:
+            with recorder.inside() if records else _NOTHING, requirements() as conditions:
                 results = self.target(*args, **kwargs)
             if is_module:
                 watched |= {slot.path: read(slot) for slot in self.slots}
             after = {key: current(tensor) for key, tensor in watched.items()}
         changed = {key: t for key, t in after.items() if held(t) is not before[key]}
+        for number, (array, text) in enumerate(conditions):
+            changed[f"{CONDITION}{number}: {text}"] = wrap(array)
         if records:
             recorder.end(pytree.tree_leaves(results))
             self.recorder = recorder
@@ -134,9 +141,9 @@ class Traced:
                 # a size that varies, minus a tensor, is an array of JAX
                 outputs.append(leaf if isinstance(leaf, Tensor) else wrap(leaf))
                 constants.append(None)
-            elif is_symbolic(leaf):
-                outputs.append(wrap(jax.numpy.asarray(Varying.of_extent(leaf)._array)))
-                constants.append(SIZE)
+            elif is_open(leaf):
+                outputs.append(tensor_of_number(leaf))
+                constants.append(NUMBER)
             elif leaf is None or isinstance(leaf, bool | int | float | str):
                 constants.append((leaf,))
             else:

@@ -12,7 +12,7 @@ from ..names.missing import missing_in
 from ..nn.function_layer import FunctionLayer
 from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
-from ._errors import UserError
+from ._errors import ConstraintViolationError, UserError
 from ._extents import UNBOUNDED, Extent, Range
 
 
@@ -293,9 +293,10 @@ class _Collector:
             )
         known = self.sizes.setdefault(extent.symbol, number)
         if known != number:
-            raise UserError(
+            raise ConstraintViolationError(
                 f"Constraints violated ({extent.symbol})! {place} = {extent} is {size} in the "
-                f"example, where another dimension says that {extent.symbol} is {known}"
+                f"example, which is not equal to what another dimension says: {extent.symbol} is "
+                f"{known}"
             )
         bounds = Range(max(root.min, 1), root.max)
         if self.ranges.setdefault(extent.symbol, bounds) != bounds:
@@ -310,9 +311,10 @@ class _Collector:
     def checked(self, place, size, extent):
         bounds = self.ranges[extent.symbol]
         if not bounds.has(self.sizes[extent.symbol]):
-            raise UserError(
+            low, high = bounds.lower, "int_oo" if bounds.upper == UNBOUNDED else bounds.upper
+            raise ConstraintViolationError(
                 f"Constraints violated ({extent.symbol})! {place} = {extent} is {size} in the "
-                f"example, and {extent.symbol} is to be in {bounds}"
+                f"example: {self.sizes[extent.symbol]} not in range [{low}, {high}]"
             )
         return extent
 
@@ -371,7 +373,8 @@ def _specs_by_name(arguments, dynamic_shapes) -> dict:
         return {}
     if isinstance(dynamic_shapes, dict):
         if dynamic_shapes.keys() - arguments.keys():
-            if len(arguments) == 1 and isinstance(arguments[names[0]], dict | tuple | list):
+            is_container = len(arguments) == 1 and not pytree.tree_is_leaf(arguments[names[0]])
+            if is_container and dynamic_shapes.keys() <= _children(arguments[names[0]]).keys():
                 return {names[0]: dynamic_shapes}
             raise UserError(
                 "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg "

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 
 from ..core import dtypes, promotion
 from ..core.aval import Size
-from ..core.symbolic_extents import is_symbolic, larger, smaller
+from ..core.symbolic_extents import is_exported, is_symbolic, larger, smaller
+from ..tape.requirements import require
+from ..tape.symbolic_number import Varying, calculated, is_open, open_number
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
@@ -28,11 +30,15 @@ def _assert(condition, message: str):
 
 @api_boundary
 def _assert_async(self: Tensor, assert_msg: str = ""):
-    """Raise RuntimeError where a tensor of one element is 0, at once where its value is known. In a
-    compiled function it is not known, and nothing is checked.
+    """Raise RuntimeError where a tensor of one element is 0, at once where its value is known. A
+    program that is exported checks it at each call. In a compiled function it is not known, and
+    nothing is checked.
     """
-    if is_concrete(self) and not self:
-        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+    text = assert_msg or "Expected Tensor with single nonzero value, but got zero"
+    if is_exported() and not is_concrete(self):
+        require(Varying.of_tensor(self != 0), text)
+    elif is_concrete(self) and not self:
+        raise RuntimeError(text)
 
 
 _functional_assert_async = _assert_async
@@ -45,7 +51,11 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable | Non
     error_type: a class of exceptions that is no warning. cond: a bool. message: a function that
     gives the text. Raises TypeError for others.
     """
-    if type(cond) is not bool:
+    if type(cond) is Varying and cond.is_open and cond.error is None:
+        failed = "Runtime assertion failed for a condition of torch._check"
+        require(cond, failed if message is None else str(message()))
+        return
+    if type(cond) is not bool and not is_open(cond):
         hint = "; use torch._check_tensor_all() for a tensor" if isinstance(cond, Tensor) else ""
         raise TypeError(f"cond must be a bool, but got {type(cond)}{hint}")
     if message is not None and not callable(message):
@@ -112,7 +122,9 @@ def _check_tensor_all(cond: Tensor, message: Callable | None = None):
 
 def _check_is_size(i: int, message: Callable | None = None, *, max: int | None = None):
     """Raise RuntimeError unless a number is at least 0, and at most `max`."""
-    _check_with(RuntimeError, i >= 0 and (max is None or i <= max), message)
+    _check_with(RuntimeError, i >= 0, message)
+    if max is not None:
+        _check_with(RuntimeError, i <= max, message)
 
 
 def _shape_as_tensor(self: Tensor) -> Tensor:
@@ -125,7 +137,11 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
 
 class _OfSizes(type):
     def __instancecheck__(cls, value):
-        return cls.__name__ == "SymInt" and is_symbolic(value)
+        kind = int if is_symbolic(value) else getattr(value, "kind", None)
+        return is_open(value) and cls.__name__ == _CLASSES[kind]
+
+
+_CLASSES = {int: "SymInt", float: "SymFloat", bool: "SymBool", complex: ""}
 
 
 class _Symbolic(metaclass=_OfSizes):
@@ -134,8 +150,8 @@ class _Symbolic(metaclass=_OfSizes):
 
 
 class SymInt(_Symbolic):
-    """PyTorch's class of sizes that are not known: those that vary in a program that is exported.
-    All others are ints. A call raises TypeError.
+    """PyTorch's class of ints that are not known: in a program that is exported the sizes that
+    vary, and `item()` of tensors. All others are ints. A call raises TypeError.
 
     >>> isinstance(jaxgrad.ones(3).shape[0], jaxgrad.SymInt)
     False
@@ -143,7 +159,8 @@ class SymInt(_Symbolic):
 
 
 class SymFloat(_Symbolic):
-    """PyTorch's class of floats that are not known. Nothing is one. A call raises TypeError.
+    """PyTorch's class of floats that are not known: in a program that is exported those that are
+    computed of its inputs. A call raises TypeError.
 
     >>> isinstance(1.5, jaxgrad.SymFloat)
     False
@@ -151,7 +168,8 @@ class SymFloat(_Symbolic):
 
 
 class SymBool(_Symbolic):
-    """PyTorch's class of bools that are not known. Nothing is one. A call raises TypeError.
+    """PyTorch's class of bools that are not known: in a program that is exported those that depend
+    on its inputs. A call raises TypeError.
 
     >>> isinstance(1 < 2, jaxgrad.SymBool)
     False
@@ -175,7 +193,9 @@ def sym_float(a) -> float:
     >>> jaxgrad.sym_float(3)
     3.0
     """
-    return a * 1.0 if is_symbolic(a) else float(a)
+    if is_open(a):
+        return calculated(sym_float, (open_number(a),), lambda array: array * 1.0)
+    return float(a)
 
 
 @api_boundary
@@ -185,10 +205,15 @@ def sym_not(a) -> bool:
     >>> jaxgrad.sym_not(1 > 2)
     True
     """
+    if is_open(a):
+        return calculated(sym_not, (a,), jnp.logical_not)
     return not a
 
 
-def _joined(choose, of_sizes, a, b):
+def _joined(function, choose, of_sizes, a, b):
+    if any(type(number) is Varying and is_open(number) for number in (a, b)):
+        of_arrays = {max: jnp.maximum, min: jnp.minimum}[choose]
+        return calculated(function, (open_number(a), open_number(b)), of_arrays)
     if is_symbolic(a) or is_symbolic(b):
         return of_sizes(a, b)
     # a float where one of the two is one
@@ -203,7 +228,7 @@ def sym_max(a, b):
     >>> jaxgrad.sym_max(3, 2.0)
     3.0
     """
-    return _joined(max, larger, a, b)
+    return _joined(sym_max, max, larger, a, b)
 
 
 @api_boundary
@@ -213,7 +238,7 @@ def sym_min(a, b):
     >>> jaxgrad.sym_min(3, 2.0)
     2.0
     """
-    return _joined(min, smaller, a, b)
+    return _joined(sym_min, min, smaller, a, b)
 
 
 @api_boundary
@@ -223,6 +248,8 @@ def sym_ite(b: bool, t, f):
     >>> jaxgrad.sym_ite(True, 1, 2)
     1
     """
+    if is_open(b):
+        return calculated(sym_ite, (b, open_number(t), open_number(f)), jnp.where)
     return t if b else f
 
 
@@ -233,7 +260,7 @@ def sym_sqrt(a) -> float:
     >>> jaxgrad.sym_sqrt(9)
     3.0
     """
-    return jnp.sqrt(a * 1.0) if is_symbolic(a) else math.sqrt(a)
+    return calculated(sym_sqrt, (open_number(a),), jnp.sqrt) if is_open(a) else math.sqrt(a)
 
 
 @api_boundary
@@ -244,3 +271,7 @@ def sym_sum(*args):
     6
     """
     return sum(args[0] if len(args) == 1 and isinstance(args[0], list | tuple | Size) else args)
+
+
+# those that a graph of a program has
+SIZE_FUNCTIONS = sym_float, sym_not, sym_max, sym_min, sym_ite, sym_sqrt

@@ -36,6 +36,7 @@ from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_compressed, is_sparse
+from ..tape.symbolic_number import is_open, open_number
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -224,12 +225,14 @@ def full(size, fill_value, **options: Unpack[FactoryOptions]) -> Tensor:
 def _filled(name, shape, fill_value, default, options):
     number = number_of(name, "fill_value", fill_value)
     if default is None:
-        default = dtypes.int64 if type(number) is int else promotion.result_type(number)
+        kind = getattr(open_number(number), "kind", type(number))
+        example = kind(0) if is_open(number) else number
+        default = dtypes.int64 if kind is int else promotion.result_type(example)
         # as in PyTorch, in complex64 also where the default dtype is of half precision
         default = dtypes.complex64 if default is named_dtypes.complex32 else default
     dtype = named_dtypes.of_tensor(dtype_of(options, default))
-    if is_symbolic(number):
-        value = number  # the exported program makes an array of it
+    if is_open(number):
+        value = open_number(number)._array  # the exported program makes an array of it
     else:
         element = promotion.checked_element(number, dtype, shape)
         value = dtypes.of_array(np.asarray(element), dtype)

@@ -19,7 +19,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.pytorch_tensors import is_of_pytorch, type_name
-from ..core.symbolic_extents import is_symbolic, slice_of
+from ..core.symbolic_extents import is_exported, is_symbolic, slice_of
 from ..core.tracebacks import hide_frames, users_stacklevel
 from ..late import LateModule
 from ..tape import dual, interception
@@ -98,6 +98,8 @@ def _at(tensor, dim, index):
     shape = tensor.shape
     if dim >= len(shape):
         raise _too_many(shape)
+    if type(index) is Varying:  # its range cannot be checked
+        return ops._select(tensor, dim, index, False)
     extent = shape[dim]
     if not -extent <= index < extent:
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
@@ -218,7 +220,8 @@ class _Walk:
             self.tensor = _at(self.tensor, self.dim, int(part.item()))
         else:
             # an integer that is being traced; its range cannot be checked
-            self.tensor = ops._select(self.tensor, self.dim, Varying(part._array), False)
+            number = Varying.of_tensor(part) if is_exported() else Varying(part._array)
+            self.tensor = ops._select(self.tensor, self.dim, number, False)
 
     def take_mask(self, mask, dtype):
         """Turn a mask into one index tensor for each dimension; a 0-d mask adds a dimension."""
@@ -277,7 +280,7 @@ def _known(part):
         return _known_list(part)
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str': a tensor has no fields with names")
-    if is_symbolic(part):
+    if is_symbolic(part) or (type(part) is Varying and part.is_open and part.kind is int):
         return part
     is_index = hasattr(part, "__index__") and not is_of_pytorch(part)
     if isinstance(part, np.bool_) or not is_index:

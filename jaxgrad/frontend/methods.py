@@ -23,7 +23,8 @@ from ..late import LateModule
 from ..tape import interception, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, check_no_tangent, concrete, current, is_concrete
 from ..tape.torch_function import api_boundary
 from . import (
     copying,
@@ -210,7 +211,8 @@ class TensorMethods:
     def item(self):
         """Return the only element as a Python number.
 
-        Raises RuntimeError for a tensor of another size, and in a trace, where there is no value.
+        Raises RuntimeError for a tensor of another size, and in a trace, where there is no value;
+        in a program that is exported it is a number that varies.
 
         >>> jaxgrad.tensor([1.5]).item()
         1.5
@@ -220,6 +222,8 @@ class TensorMethods:
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: "
                 "tolist() gives all of them"
             )
+        if is_exported() and not is_concrete(current(self)):
+            return Varying.of_tensor(current(self))
         return numbers_of(self, "item()").item()
 
     @api_boundary
@@ -231,6 +235,8 @@ class TensorMethods:
         >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
+        if is_exported() and not is_concrete(current(self)):
+            return [item.tolist() for item in self] if self.ndim else self.item()
         return numbers_of(self, "tolist()").tolist()
 
     @api_boundary

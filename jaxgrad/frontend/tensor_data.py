@@ -21,12 +21,13 @@ from ..core.aval import meta_array, strong, types_of_trace, with_strides
 from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
-from ..core.symbolic_extents import has_symbolic, is_exported, is_symbolic
+from ..core.symbolic_extents import is_exported, is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
 from ..tape.sparse_tensor import is_sparse
+from ..tape.symbolic_number import has_open, open_number
 from ..tape.tensor import Tensor, abstract_value, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
@@ -268,7 +269,7 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         if isinstance(data, storages.StorageBase):
             return _array_of(storage_tensors.elements_of(data, dtype), dtype, device)
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
-    if is_exported() and has_symbolic(data):
+    if is_exported() and has_open(data):
         return on_device(_from_sizes(data, dtype), device)
     run = mode.drawn_run.get()
     drawn = None if run is None else run.array_of(_from_python, data, dtype)
@@ -401,10 +402,18 @@ def _elements(item):
         ) from error
 
 
+def tensor_of_number(number) -> Tensor:
+    """The tensor of a number that varies in a program that is exported, in the dtype that holds all
+    of Python's: int64 or float64.
+    """
+    return wrap(strong(open_number(number)._array))
+
+
 def _from_sizes(data, dtype):
-    """An array of the exported program, of numbers and nested sequences with sizes that vary."""
+    """An array of the exported program, of numbers and nested sequences with some that vary."""
     shape, leaves = _flatten(data)
     common = _common_dtype({*map(type, leaves)}, leaves) if dtype is None else dtype
+    leaves = [getattr(open_number(leaf), "_array", leaf) for leaf in leaves]
     with types_of_trace():
         numbers = [jnp.asarray(leaf, promotion.available(common)) for leaf in leaves]
         return jnp.stack(numbers).reshape(shape)

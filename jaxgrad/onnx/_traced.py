@@ -9,13 +9,15 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from ..autograd.grad_mode import no_grad
-from ..core.symbolic_extents import exporting
 from ..export.dynamic_shapes import named_arguments, tensor_names
 from ..frontend.jax_interop import to_jax
+from ..frontend.tensor_data import tensor_of_number
 from ..func.module_state import functional_call
 from ..nn.module import Module
 from ..tape import pytree
 from ..tape.pytree import is_tensor
+from ..tape.symbolic_number import is_open
+from ..tape.symbolic_size import exporting
 from ..tape.tensor import Tensor, abstract_value
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .errors import OnnxExporterError
@@ -77,6 +79,7 @@ def traced(model, arguments: Arguments, shapes) -> Traced:
             )
         _refuse_writes(state)
         outputs, structure = pytree.flatten(result)
+        outputs = [tensor_of_number(output) if is_open(output) else output for output in outputs]
         _check_outputs(outputs)
         results[:] = [structure]
         return outputs

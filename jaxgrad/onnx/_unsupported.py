@@ -11,8 +11,8 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from ..core.jax_internals import lines_of, scopes_of
 from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_line
-from ..export._deciding import LIBRARY, line_of
 from ..export._errors import UserError
+from ..export._violations import LIBRARY, line_of
 from ._conversion import converted, is_double
 from ._program import ONNXProgram
 from .errors import OnnxExporterError, UnsupportedOperatorError

@@ -288,3 +288,60 @@ def test_numbers_of_sizes_that_must_be_ints(use):
         RuntimeError, match=r"Constraints violated .n.*needs an int there, at .*use"
     ):
         program_of(lambda x: x[: use(x.shape[0] / 2)], torch.ones(4), shapes={0: Dim("n")})
+
+
+N, M = Dim("n", min=2, max=16), Dim("m", min=2, max=16)
+SPECIALIZED = r"You marked n as dynamic but your code specialized it to be a constant \(4\)"
+EQUAL = r"values of m = y.size\(\)\[\d\] and n = x.size\(\)\[\d\] must always be equal"
+# the words of torch 2.13, with the fix that it suggests
+VIOLATED = {
+    "contracted": (lambda x, y: x @ y, ({1: N}, None), SPECIALIZED, "n = 4"),
+    "added": (lambda x, y: x + y, ({0: N}, None), SPECIALIZED, "n = 4"),
+    "viewed": (lambda x, y: x.view(4, 4) + y, ({0: N}, None), SPECIALIZED, "n = 4"),
+    "layer": (lambda x, y: F.layer_norm(x, (4,)) + y, ({1: N}, None), SPECIALIZED, "n = 4"),
+    "number": (lambda x, y: x * int(x.shape[0]) + y, ({0: N}, {0: N}), SPECIALIZED, "n = 4"),
+    "test": (lambda x, y: x if x.shape[0] == 4 else y, ({0: N}, {0: N}), SPECIALIZED, "n = 4"),
+    "rows": (lambda x, y: x + y, ({0: N}, {0: M}), EQUAL, "m = n"),
+    "inner": (lambda x, y: x @ y, ({1: N}, {0: M}), EQUAL, "m = n"),
+    "joined": (lambda x, y: torch.cat([x, y], 1), ({0: N}, {0: M}), EQUAL, "m = n"),
+    "loss": (lambda x, y: F.cross_entropy(x, y[:, 0].long()), ({0: N}, {0: M}), EQUAL, "m = n"),
+    "eights": (
+        lambda x, y: x.view(-1, 8).sum() + y,
+        ({0: N}, None),
+        "Not all values of n in the specified range",
+        r"_n = Dim\('_n'\); n = 2\*_n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VIOLATED)
+def test_violated_constraints_name_the_size_and_the_fix(name):
+    forward, shapes, words, fix = VIOLATED[name]
+    model = type("Model", (nn.Module,), {"forward": lambda self, x, y: forward(x, y)})()
+    message = rf"(?s)Constraints violated.*{words}.*test_dynamic_shapes.py:.*fixes:\n  {fix}"
+    with pytest.raises(torch._dynamo.exc.UserError, match=message):
+        export(model, (torch.ones(4, 4), torch.zeros(4, 4)), dynamic_shapes=shapes)
+
+
+def test_an_error_of_the_example_stays_as_it_is():
+    with pytest.raises(RuntimeError, match="mat1 and mat2") as raised:
+        program_of(lambda x: x @ torch.ones(5, 2), torch.ones(4, 4), shapes={0: N})
+    assert not isinstance(raised.value, torch._dynamo.exc.UserError)
+
+
+def test_examples_outside_of_a_range():
+    # torch 2.13 raises ConstraintViolationError with these words
+    kind = torch.fx.experimental.symbolic_shapes.ConstraintViolationError
+    for dim, words in (
+        (Dim("k", min=5), "4 not in range .5, int_oo"),
+        (Dim("k", max=3), "4 not in"),
+    ):
+        with pytest.raises(kind, match=words):
+            program_of(lambda x: x, torch.ones(4, 4), shapes={0: dim})
+    n = Dim("n")
+    with pytest.raises(kind, match="is not equal to"):
+        export(
+            module_of(torch.add), (torch.ones(4), torch.ones(3)), dynamic_shapes=(({0: n}, {0: n}),)
+        )
+    with pytest.raises(RuntimeError, match="top-level keys must be the arg names"):
+        export(module_of(torch.sin), (torch.ones(4),), dynamic_shapes={"z": {0: n}})

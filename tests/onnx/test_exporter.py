@@ -206,6 +206,24 @@ def test_code_that_depends_on_values_or_sizes_is_named_with_its_line():
             torch.onnx.export(function, (torch.ones(4),), dynamic_shapes=({0: "n"},))
 
 
+def test_numbers_of_inputs_and_of_sizes(tmp_path):
+    class Scaled(nn.Module):
+        def forward(self, x):
+            row = x[:, 0].argmax().item()
+            scaled = x * x.sum().item() * x.shape[0] ** -1
+            return scaled, x[row], torch.cond(x.shape[0] > 3, torch.abs, torch.neg, (x,)), row
+
+    path = tmp_path / "model.onnx"
+    sizes = ({0: torch.export.Dim("n", min=2)},)
+    torch.onnx.export(Scaled().eval(), (torch.ones(3, 1),), path, dynamic_shapes=sizes)
+    for column, expected in (  # what torch 2.13 gives
+        ([1.0, -4.0], [[-1.5, 6.0], [1.0], [-1.0, 4.0], 0]),
+        ([1.0, -4.0, 5.0, 2.0], [[1.0, -4.0, 5.0, 2.0], [5.0], [1.0, 4.0, 5.0, 2.0], 2]),
+    ):
+        outputs = outputs_of(path, (torch.tensor(column)[:, None],))
+        assert [output.ravel().tolist() for output in outputs] == [*expected[:3], [expected[3]]]
+
+
 def test_one_precision_is_needed():
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="one precision"):
         torch.onnx.export(lambda x: x.double().sum(), (torch.ones(4),))

@@ -465,6 +465,7 @@ NO_OPERATORS = {
     "utils.summary_cost": {"_MOVES"},
     # of Python
     "names.placeholders": {"_OTHERS"},
+    "core.jax_internals": {"_CALCULATING"},
     "fx._codegen": {"_COMPARISONS"},
     "table.tags": {"ARITHMETIC"},
     "tape.drawn_array": {"_name"},

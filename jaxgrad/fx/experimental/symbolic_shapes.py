@@ -6,8 +6,13 @@ import operator
 from functools import reduce
 
 from ...names.not_provided import names_of
+from ...tape.symbolic_number import GuardOnDataDependentSymNode as GuardOnDataDependentSymNode
 
 __getattr__, __dir__ = names_of(__name__)
+
+
+class ConstraintViolationError(RuntimeError):
+    """The sizes of an example are not those that its dimensions allow."""
 
 
 def guard_or_false(a) -> bool:
