@@ -9,6 +9,7 @@ import argparse
 import ast
 import difflib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -42,7 +43,16 @@ def main(arguments=None):
     no file. ops: 0, 1 for an unknown operator. doctor: 0, 1 if something is wrong. cache, stubs: 0.
     """
     options = command_line().parse_args(arguments)
-    return options.run(options)
+    try:
+        status = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if options.run is run_program:  # an error of the program, as under Python
+            raise
+        # the reader, such as `head`, has what it wanted; Python's end flushes once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    return status
 
 
 def run_check(options):
@@ -111,7 +121,8 @@ def add_programs(commands):
     program = commands.add_parser("run", help="run a program with jaxgrad as its torch")
     program.add_argument("-m", dest="is_module", action="store_true", help="PROGRAM is a module")
     program.add_argument("program", metavar="PROGRAM", help="a Python file")
-    program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    rest = program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    rest.required = False  # or an error says that it is missing along with PROGRAM
     program.set_defaults(run=run_program)
     launch = commands.add_parser(
         "launch", help="run a program in several processes that train together", allow_abbrev=False

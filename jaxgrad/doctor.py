@@ -42,8 +42,12 @@ def version_of(package: str) -> str:
 
 
 def libraries() -> Line:
-    packages = ("jaxgrad", "jax", "jaxlib", "numpy", "optax")
-    text = ", ".join(f"{package} {version_of(package)}" for package in packages)
+    # of the code that runs: a checkout may be newer than what pip has noted of it
+    versions = [f"jaxgrad {sys.modules[__package__].__version__}"]
+    versions += [
+        f"{package} {version_of(package)}" for package in ("jax", "jaxlib", "numpy", "optax")
+    ]
+    text = ", ".join(versions)
     wrong = None
     if not is_supported(jax.__version__):
         wrong = (

@@ -1,5 +1,6 @@
 """`jaxgrad doctor` tells what there is, and the first thing that is wrong."""
 
+import subprocess
 import sys
 
 import jax
@@ -21,6 +22,12 @@ def test_all_is_well(capsys, tmp_path):
     assert "of x * x * x at 2 is 12" in printed
     assert f"{tmp_path / 'cache'}: 0 files" in printed
     assert printed.endswith("nothing is wrong\n")
+
+
+def test_a_reader_that_leaves():
+    program = f"{sys.executable} -m jaxgrad doctor | true; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def of_old_jax(monkeypatch, tmp_path):

@@ -273,3 +273,9 @@ jaxgrad.compat.install()
 def test_a_missing_program_is_told_in_one_line(capsys):
     assert main(["run", "nothing.py"]) == 2
     assert capsys.readouterr().err == "jaxgrad run: nothing.py: no such file\n"
+
+
+def test_run_without_a_program(capsys):
+    with pytest.raises(SystemExit):
+        main(["run"])
+    assert capsys.readouterr().err.endswith("arguments are required: PROGRAM\n")
