@@ -19,6 +19,7 @@ from ..core.linalg_error import LinAlgError as _LinAlgError
 from ..frontend.generator import Generator as Generator
 from ..frontend.settings import get_default_device
 from ..frontend.to import _target
+from ..late import LateModule
 from ..names.not_provided import names_of
 from ..ops import autocast
 from ..tape import mode, torch_function
@@ -37,10 +38,18 @@ __all__ = [
 
 _not_provided, __dir__ = names_of(__name__)
 
+running_pass = LateModule("jaxgrad.autograd._engine.running_pass")
+_OF_PASSES = (
+    *("_current_graph_task_id", "_current_graph_task_execution_order"),
+    "_will_engine_execute_node",
+)
+
 
 def __getattr__(name):
     if name in ("_functions", "_functorch"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _OF_PASSES:
+        return getattr(running_pass, name)
     return _not_provided(name)
 
 

@@ -94,7 +94,20 @@ class Tensor:
         with handle_lock.settled():
             return current(self)._raw
 
-    _grad_fn = property(lambda self: current(self)._node)
+    @property
+    def _grad_fn(self) -> Node | None:
+        return current(self)._node
+
+    @_grad_fn.setter
+    def _grad_fn(self, node: None):
+        if node is not None:
+            raise RuntimeError("_grad_fn can be only set to None")
+        self.detach_()
+
+    @_grad_fn.deleter
+    def _grad_fn(self):
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
     _output_nr = property(lambda self: current(self)._nr)
     _requires_grad = property(lambda self: current(self)._tracked)
 
@@ -148,6 +161,10 @@ class Tensor:
         if flag:
             check_differentiable(self, "only")
         self.requires_grad_(flag)
+
+    @requires_grad.deleter
+    def requires_grad(self):
+        raise RuntimeError("requires_grad must be a bool: set it to False in place of deleting it")
 
     def requires_grad_(self, requires_grad: bool = True):
         """Set whether operators on this leaf are recorded; returns the tensor itself.

@@ -8,12 +8,14 @@ recorded or has tangents. A gradient that a user's rule leaves undefined is None
 
 from __future__ import annotations
 
+import itertools
 import logging
 from heapq import heappop, heappush
 from operator import attrgetter
 
 import jax
 
+from ...cached import cached_property
 from ...core import deferred, elementary, executor, pending
 from ...core.aval import META, is_concrete
 from ...core.deferred import LONGEST
@@ -37,6 +39,8 @@ from .residuals import saved_tensors
 # inlined: the accessors of tape/tensor.py
 
 _new = object.__new__
+
+_numbers = itertools.count()
 
 
 class Pass:
@@ -362,6 +366,11 @@ class Pass:
     def runs(self, node) -> bool:
         """Whether the pass runs this node, which it can reach."""
         return True
+
+    @cached_property
+    def number(self) -> int:
+        """The number of the pass, among those that were asked for theirs."""
+        return next(_numbers)
 
     def reachable(self) -> set[int]:
         """The sequence numbers of all nodes that the roots lead to."""

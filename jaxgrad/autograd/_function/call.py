@@ -129,7 +129,15 @@ class FunctionNode(Node):
             for entry, again in zip(saved, recomputed(self), strict=True)
         )
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self):
+        """The saved tensors, under the name that they had in the first PyTorch."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            users_stacklevel(),
+        )
+        return self.saved_tensors
 
     @property
     def _raw_saved_tensors(self):
