@@ -68,7 +68,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor):
         for tensor in tensors:
-            if not isinstance(tensor, Tensor):
+            if not callable(getattr(tensor, "size", None)):  # as of an array of NumPy
                 raise TypeError(
                     f"TensorDataset takes tensors, but got {type_name(tensor)}: "
                     "torch.as_tensor makes one"
