@@ -60,6 +60,14 @@ HEADING = re.compile(
 )
 OUTPUT = re.compile(r'<div class="language-output highlight">(.*?)</div>', re.DOTALL)
 COLUMNS = re.compile(r"\S {2,}\S|^ *\[|\[\[", re.MULTILINE)
+CARD = re.compile(r"^(?=## )", re.MULTILINE)
+# operators that functions of torch and gradients consist of
+INNER = re.compile(r"## (?:ops\._|\S*_backward\n)")
+PARTS = """## Parts of functions and of gradients
+
+Functions of torch and their gradients call these operators; programs need not.
+
+"""
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -100,7 +108,18 @@ def on_page_markdown(markdown, page, config, files):
 
     if page.file.src_uri == ROWS:
         markdown = with_counts_of_tests(markdown)
+    if is_card:
+        markdown = public_first(markdown)
     return LINK.sub(kept, markdown)
+
+
+def public_first(markdown):
+    """A page of cards with those of functions that users call before the others."""
+    start, *cards = CARD.split(markdown)
+    others = [card for card in cards if INNER.match(card)]
+    public = [card for card in cards if card not in others]
+    heading = [PARTS] if others else []
+    return "".join([start, *public, *heading, *others])
 
 
 def with_counts_of_tests(markdown):

@@ -192,7 +192,8 @@ def conditioning_lines(conditioning) -> list[str]:
         lines.append(
             "in double precision: equal; the runs cannot be compared with single precision"
         )
-    lines.append(f"  between the libraries in double precision: {conditioning.between:.1e}")
+    if conditioning.verdict != FAULT:  # of a fault, the difference itself is shown below
+        lines.append(f"  between the libraries in double precision: {conditioning.between:.1e}")
     for title, gaps in (
         ("at the first difference", conditioning.distances),
         ("gradients of parameters", conditioning.gradients),

@@ -308,6 +308,14 @@ def test_a_card_has_the_example_of_its_entry():
     assert with_examples(unknown) == unknown
 
 
+def test_cards_of_functions_that_users_call_come_first():
+    page = "# Page\n\n## a_backward\n\nA.\n\n## ops._b\n\nB.\n\n## c\n\nC.\n\n"
+    first, parts, last = hooks.public_first(page).partition(hooks.PARTS)
+    assert (first, parts) == ("# Page\n\n## c\n\nC.\n\n", hooks.PARTS)
+    assert last == "## a_backward\n\nA.\n\n## ops._b\n\nB.\n\n"
+    assert hooks.public_first("# Page\n\n## c\n\nC.\n") == "# Page\n\n## c\n\nC.\n"
+
+
 def test_rows_of_autograd_have_a_count_of_tests_in_place_of_names():
     rows = """\
 | row | what | tests | remark |
