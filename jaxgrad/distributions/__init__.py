@@ -75,4 +75,7 @@ from .von_mises import VonMises as VonMises
 from .weibull import Weibull as Weibull
 from .wishart import Wishart as Wishart
 
+__all__ = [name for name in dir() if name[0].isupper()]
+__all__ += ["biject_to", "identity_transform", "kl_divergence", "register_kl", "transform_to"]
+
 __getattr__ = missing_in(__name__)

@@ -20,10 +20,13 @@ from .utils import _options_of
 
 def _log_prob(value, count, logits):
     log_p, log_q = ops.log_sigmoid(logits), ops.log_sigmoid(-logits)
+    is_outside = (value < 0) | (value > count)
+    value = ops.masked_fill(value, is_outside, 0)
     powers = times_log(value, log_p) + times_log(count - value, log_q)
     small = powers - ops.log1p(count) - log_beta(value + 1, count - value + 1)
     are_large = (value >= LARGE) & (count - value >= LARGE)
-    return ops.where(are_large, large_binomial(value, count, log_p, log_q), small)
+    logs = ops.where(are_large, large_binomial(value, count, log_p, log_q), small)
+    return ops.masked_fill(logs, is_outside, -math.inf)
 
 
 binomial_log_prob = fused(_log_prob)

@@ -12,7 +12,7 @@ from ..frontend.factories import arange, full
 from ..functions.random import multinomial
 from ..functions.shape import broadcast_tensors
 from ..names.missing import missing_in
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, is_concrete
 from . import constraints
 from ._formulas import bound, fused
 from ._probabilities import ProbsOrLogits, check_one
@@ -35,12 +35,22 @@ def _normalized_logits(logits):
 @fused
 def categorical_log_prob(value, logits):
     value, logits = broadcast_tensors(value.to(dtypes.int64).unsqueeze(-1), logits)
-    return ops.gather(logits, -1, value[..., :1]).squeeze(-1)
+    logs = ops.gather(logits, -1, value[..., :1]).squeeze(-1)
+    return ops.masked_fill(logs, value[..., 0] < 0, math.nan)
 
 
 @fused
 def categorical_entropy(logits, probs):
     return -ops.sum(ops.clamp(logits, dtypes.finfo(logits.dtype).min) * probs, -1)
+
+
+def _check_range(value, size):
+    """Raise RuntimeError for an index out of range, as `gather` does."""
+    if is_concrete(value) and value.numel():
+        low, high = (bound.item() for bound in ops.aminmax(value.detach().to(dtypes.int64)))
+        if low < 0 or high >= size:
+            index = low if low < 0 else high
+            raise RuntimeError(f"index {index} is out of bounds for dimension -1 with size {size}")
 
 
 class Categorical(ProbsOrLogits, Distribution):
@@ -100,7 +110,11 @@ class Categorical(ProbsOrLogits, Distribution):
             samples = multinomial(weights, sample_shape.numel(), True).T
             return samples.reshape(self._extended_shape(sample_shape))
 
-    log_prob = bound(categorical_log_prob)
+    def log_prob(self, value: Tensor) -> Tensor:
+        if not self._validate_args:
+            _check_range(value, self._num_events)
+        return categorical_log_prob(self._checked(value), self.logits)
+
     entropy = bound(categorical_entropy)
 
     def enumerate_support(self, expand=True) -> Tensor:

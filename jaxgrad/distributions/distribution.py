@@ -15,6 +15,11 @@ from . import constraints
 from .utils import lazy_property
 
 
+def _is_lazy(kind: type, name: str) -> bool:
+    """Whether an attribute of a class of distributions is computed when it is first read."""
+    return isinstance(getattr(kind, name, None), lazy_property)
+
+
 class Distribution:
     """A probability distribution, or a batch of them.
 
@@ -70,8 +75,8 @@ class Distribution:
             self._warn_of_no("arg_constraints", "Please set `arg_constraints = {}` or initialize")
             return
         for name, constraint in checked.items():
-            is_lazy = isinstance(getattr(type(self), name, None), lazy_property)
-            if constraints.is_dependent(constraint) or (is_lazy and name not in vars(self)):
+            is_unknown = _is_lazy(type(self), name) and name not in vars(self)
+            if constraints.is_dependent(constraint) or is_unknown:
                 continue
             value = getattr(self, name)
             if not constraints.holds(constraint, value):
@@ -173,7 +178,8 @@ class Distribution:
         ours = (base for base in type(self).__mro__ if base.__module__.startswith(__package__))
         new = self._get_checked_instance(next(ours), _instance)
         for name, value in vars(self).items():
-            vars(new).setdefault(name, self._expanded(value, batch_shape))
+            if not _is_lazy(type(self), name):  # those are computed anew, of the parameters
+                vars(new).setdefault(name, self._expanded(value, batch_shape))
         for name, constraint in self._constraints_of_parameters().items():
             value = vars(self).get(name)
             if isinstance(value, Tensor):

@@ -19,7 +19,14 @@ from .utils import _options_of, broadcast_all
 def _log_survival(value, loc, scale, concentration):
     """`-log1p(concentration * z) / concentration`, and -z for a concentration of 0."""
     z = (value - loc) / scale
-    return -z * log1p_quotient(concentration * z)
+    is_above = _is_above(value, loc, scale, concentration)
+    survival = -z * log1p_quotient(ops.masked_fill(concentration * z, is_above, 0))
+    return ops.masked_fill(survival, is_above, -math.inf)
+
+
+def _is_above(value, loc, scale, concentration):
+    """Whether a value is above the support, which has an end for a negative concentration."""
+    return concentration * (value - loc) / scale < -1
 
 
 generalized_pareto_log_survival = fused(_log_survival)
@@ -30,7 +37,8 @@ def generalized_pareto_log_prob(value, loc, scale, concentration):
     survival = _log_survival(value, loc, scale, concentration)
     # at the upper end of a distribution of concentration -1 the density does not depend on it
     power = ops.masked_fill(survival, (concentration == -1) & ops.isinf(survival), 0)
-    return (1 + concentration) * power - ops.log(scale)
+    logs = (1 + concentration) * power - ops.log(scale)
+    return ops.masked_fill(logs, _is_above(value, loc, scale, concentration), -math.inf)
 
 
 @fused

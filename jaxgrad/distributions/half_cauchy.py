@@ -70,7 +70,7 @@ class HalfCauchy(TransformedDistribution):
         return self.base_dist.variance
 
     def log_prob(self, value) -> Tensor:
-        value = self._checked(as_tensor(value, **_options_of(self.scale)))
+        value = as_tensor(self._checked(value), **_options_of(self.scale))
         return half_cauchy_log_prob(value, self.scale)
 
     cdf = bound(half_cauchy_cdf)

@@ -19,6 +19,8 @@ from .distribution import Distribution
 @fused
 def negative_binomial_log_prob(value, count, logits):
     log_p, log_q = ops.log_sigmoid(logits), ops.log_sigmoid(-logits)
+    is_outside = value < 0
+    value = ops.masked_fill(value, is_outside, 0)
     powers = times_log(value, log_p) + times_log(count, log_q)
     # without failures to wait for there is no success
     some = ops.where(count > 0, count, 1)
@@ -27,7 +29,8 @@ def negative_binomial_log_prob(value, count, logits):
     small = powers + ops.where(count > 0, ways, none)
     # the last trial is a failure
     large = ops.log(some / (some + value)) + large_binomial(value, some + value, log_p, log_q)
-    return ops.where((value >= LARGE) & (count >= LARGE), large, small)
+    logs = ops.where((value >= LARGE) & (count >= LARGE), large, small)
+    return ops.masked_fill(logs, is_outside, -math.inf)
 
 
 class NegativeBinomial(ProbsOrLogits, Distribution):

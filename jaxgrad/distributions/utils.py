@@ -17,6 +17,11 @@ from ..functions.shape import broadcast_tensors
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 
+__all__ = [
+    *("broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property"),
+    *("tril_matrix_to_vec", "vec_to_tril_matrix"),
+]
+
 euler_constant = 0.57721566490153286060
 
 

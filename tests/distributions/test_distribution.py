@@ -3,6 +3,7 @@
 """
 
 import copy
+import math
 import warnings
 
 import pytest
@@ -423,3 +424,54 @@ def test_a_formula_of_integers_has_the_default_dtype():
         jaxgrad.set_default_dtype(jaxgrad.float32)
     assert mode.dtype is jaxgrad.float64
     assert mode.tolist() == [0.5, 0.5, 0.0]
+
+
+def test_expand_after_a_lazy_attribute_was_read():
+    """It is computed anew, of the expanded parameters."""
+    factor, ones = jaxgrad.ones(2, 1), jaxgrad.ones(2)
+    low_rank = distributions.LowRankMultivariateNormal(jaxgrad.zeros(2), factor, ones)
+    von_mises = distributions.VonMises(jaxgrad.zeros(2), ones)
+    names = ("variance", "covariance_matrix", "precision_matrix", "scale_tril")
+    for d, count in ((low_rank, 4), (von_mises, 1)):
+        before = {name: getattr(d, name) for name in names[:count]}
+        after = d.expand((3, *d.batch_shape))
+        for name, value in before.items():
+            assert jaxgrad.equal(getattr(after, name), value.expand(3, *value.shape)), name
+
+
+@pytest.mark.parametrize(
+    ("d", "value", "expected"),
+    [
+        (distributions.Binomial(2, 0.5, validate_args=False), [-1.0, 3.0], [-math.inf] * 2),
+        (distributions.NegativeBinomial(2, 0.5, validate_args=False), [-1.0], [-math.inf]),
+        (distributions.GeneralizedPareto(0.0, 1.0, -0.5, validate_args=False), [2.5], [-math.inf]),
+        (distributions.GeneralizedPareto(0.0, 1.0, -2.0, validate_args=False), [0.75], [-math.inf]),
+    ],
+)
+def test_density_outside_of_the_support(d, value, expected):
+    """Without checks it is 0, and its gradient too."""
+    value = jaxgrad.tensor(value, requires_grad=True)
+    density = d.log_prob(value)
+    assert density.tolist() == expected
+    assert jaxgrad.autograd.grad(density.sum(), value)[0].abs().sum() == 0
+
+
+def test_distribution_function_above_the_support():
+    d = distributions.GeneralizedPareto(0.0, 1.0, -0.5, validate_args=False)
+    assert d.cdf(jaxgrad.tensor([1.0, 2.0, 3.0])).tolist() == [0.75, 1.0, 1.0]
+
+
+def test_categories_that_do_not_exist():
+    d = distributions.Categorical(jaxgrad.tensor([0.25, 0.75]), validate_args=False)
+    for index in (-1, 2):
+        match = f"index {index} is out of bounds for dimension -1 with size 2"
+        with pytest.raises(RuntimeError, match=match):
+            d.log_prob(jaxgrad.tensor([0, index]))
+    compiled = jaxgrad.jit(d.log_prob)
+    assert compiled(jaxgrad.tensor([-1, 2])).isnan().all()
+    assert compiled(jaxgrad.tensor([0, 1])).exp().tolist() == pytest.approx([0.25, 0.75])
+
+
+def test_values_are_tensors_where_they_are_checked():
+    with pytest.raises(ValueError, match="The value argument to log_prob must be a Tensor"):
+        distributions.HalfCauchy(1.0).log_prob(1.0)
