@@ -13,7 +13,6 @@ from .core.device import (
     accelerator,
     as_device,
     current_index,
-    default_device,
     device,
     devices_of,
     jax_device,
@@ -140,13 +139,13 @@ def get_device_capability(device=None, /) -> dict:
 
 
 def get_device_module(device=None):
-    """Return the module of a kind of devices, such as `jaxgrad.cuda`, by default that of new
-    tensors. Raises RuntimeError for a kind without a module.
+    """Return the module of a kind of devices, such as `jaxgrad.cuda`, by default that of the
+    accelerator, or of the CPU where there is none. Raises RuntimeError for a kind without a module.
 
     >>> jaxgrad.get_device_module("cpu") is jaxgrad.cpu
     True
     """
-    kind = (default_device() if device is None else as_device(device)).type
+    kind = ((accelerator() or as_device("cpu")) if device is None else as_device(device)).type
     if kind not in ("cpu", "cuda", "xpu", "mps", "mtia"):
         raise RuntimeError(
             f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."

@@ -1,7 +1,8 @@
 """`autocast`: matrix products in half precision, losses in float32, parameters unchanged.
 
-PyTorch's lists for CPUs say which operators are converted, on every device (`ops/autocast.py`). The
-state belongs to the current thread or asyncio task; `jaxgrad.jit` keeps one program per state.
+PyTorch's lists for CPUs say which operators are converted, and on accelerators those for CUDA
+besides (`ops/autocast.py`). The state belongs to the current thread or asyncio task; `jaxgrad.jit`
+keeps one program per state.
 """
 
 from __future__ import annotations

@@ -259,7 +259,8 @@ def _zeros(tensor, create_graph):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    zeros = wrap(elementary.filled(abstract_value(tensor), 0), requires_grad=create_graph)
+    array = elementary.filled_beside(tensor._value, abstract_value(tensor), 0)
+    zeros = wrap(array, requires_grad=create_graph)
     return gradient_of(tensor, zeros)
 
 

@@ -38,6 +38,15 @@ def version() -> None:
     """
 
 
+def is_acceptable(tensor) -> bool:
+    """Return whether a tensor is on a GPU, of a dtype that cuDNN computes in, while it is enabled.
+
+    >>> jaxgrad.backends.cudnn.is_acceptable(jaxgrad.ones(1, device="cpu"))
+    False
+    """
+    return enabled and tensor.is_cuda and tensor.dtype.is_floating_point
+
+
 @contextlib.contextmanager
 def flags(**settings):
     """Set these settings in the block. Raises KeyError for one that is not among them.

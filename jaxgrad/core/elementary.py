@@ -6,11 +6,12 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import SingleDeviceSharding
 
 from ..cached import cached_property
 from ..late import LateModule
 from ..state.objects import exact
-from . import bounded_cache
+from . import bounded_cache, device
 from .aval import IMMEDIATE, META, Aval, is_concrete, meta_array, types_of_trace
 from .executor import prepare
 from .pending import value_of
@@ -101,6 +102,17 @@ def filled(aval: Aval, value):
         return meta_array(aval.shape, aval.dtype)
     with types_of_trace():
         return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
+
+
+def filled_beside(array, aval: Aval, value):
+    """As `filled`, on the device that an array, or a pending result, was moved to."""
+    place = device.chosen_place(array) if device.may_differ() else None
+    if place is None or len(place) > 1:
+        return filled(aval, value)
+    (chip,) = place
+    if chip == device.jax_device(device.device_of_jax()):
+        return filled(aval, value)
+    return filled_over(aval.shape, aval.dtype, value, SingleDeviceSharding(chip))
 
 
 @functools.lru_cache(128)

@@ -70,7 +70,7 @@ class Stream(_Stream):
     """
 
     def __init__(self, priority: int = -1):
-        super().__init__("cpu")
+        super().__init__("cpu", priority)
 
 
 class Event(_Event):

@@ -110,10 +110,11 @@ def _chosen_device() -> device | None:
 
 
 def set_default_tensor_type(t):
-    """Set the default dtype by the name of a type of tensors, such as "torch.DoubleTensor".
+    """Set the default dtype by a type of tensors or its name, such as "torch.DoubleTensor"; one of
+    `torch.cuda` sets the default device too.
 
-    Deprecated: `set_default_dtype` does the same. Raises TypeError for one that is not
-    floating-point.
+    Deprecated: `set_default_dtype` and `set_default_device` do the same. Raises TypeError for one
+    that is not floating-point, RuntimeError for one of CUDA without a GPU.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -134,6 +135,8 @@ def set_default_tensor_type(t):
             f"set_default_tensor_type({t!r}): only floating-point types are supported as the "
             "default type, such as 'torch.FloatTensor'; set_default_dtype takes a dtype"
         )
+    if "cuda" in (getattr(t, "device_type", None), *name.split(".")):
+        set_default(as_device("cuda"))
     dtypes.set_default_dtype(dtype)
 
 

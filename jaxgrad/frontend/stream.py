@@ -6,20 +6,25 @@ from __future__ import annotations
 
 import time
 
-from ..core.device import as_device, default_device, device, wait_for
+from ..core.device import as_device, current_index, default_device, device, wait_for
 
 
 class Stream:
     """A block that changes nothing: XLA orders the work of a device.
 
-    device: by default that of new tensors.
+    device: by default that of new tensors. priority: kept, without effect. All streams of a device
+    are equal, since their work is in one order.
 
     >>> with jaxgrad.Stream():
     ...     pass
+    >>> jaxgrad.Stream("cpu") == jaxgrad.Stream("cpu")
+    True
     """
 
+    stream_id = 0
+
     def __init__(self, device=None, priority: int = 0, **_):
-        self.device = self._device(device)
+        self.device, self.priority = self._device(device), priority
 
     @staticmethod
     def _device(argument) -> device:
@@ -29,6 +34,22 @@ class Stream:
     def device_index(self) -> int:
         """The index of the device."""
         return self.device.index or 0
+
+    @property
+    def device_type(self) -> int:
+        """PyTorch's number of the kind of device: 0 for a CPU, 1 for CUDA, -1 for others."""
+        return {"cpu": 0, "cuda": 1}.get(self.device.type, -1)
+
+    def _place(self):
+        return self.device.type, current_index(self.device.type) if self.device.index is None else (
+            self.device.index
+        )
+
+    def __eq__(self, other):
+        return isinstance(other, Stream) and self._place() == other._place()
+
+    def __hash__(self):
+        return hash(self.device.type)
 
     def __enter__(self):
         return self

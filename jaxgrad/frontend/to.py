@@ -245,26 +245,33 @@ class ConversionMethods:
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 
     @api_boundary
-    def cpu(self) -> Tensor:
+    def cpu(self, memory_format=devices.preserve_format) -> Tensor:
         """Copy the tensor to the CPU; return the tensor itself if it is there.
+
+        memory_format: that of a copy.
 
         >>> jaxgrad.ones(1).cpu()
         tensor([1.])
         """
-        return self.to("cpu")
+        return self.to("cpu", memory_format=memory_format)
 
     @api_boundary
-    def cuda(self, device=None) -> Tensor:
+    def cuda(
+        self, device=None, non_blocking=False, memory_format=devices.preserve_format
+    ) -> Tensor:
         """Copy the tensor to a GPU; return the tensor itself if it is there.
 
-        device: a device, the first GPU if it is None. Raises RuntimeError if it does not exist.
+        device: a device, the current GPU if it is None. non_blocking: no effect, since JAX never
+        waits for a copy. memory_format: that of a copy. Raises RuntimeError for a device that does
+        not exist.
 
         >>> x = jaxgrad.ones(2)
         >>> y = x.cuda() if jaxgrad.cuda.is_available() else x
         >>> y.is_cuda == jaxgrad.cuda.is_available()
         True
         """
-        return self.to("cuda" if device is None else as_device(device))
+        place = "cuda" if device is None else as_device(device)
+        return self.to(place, memory_format=memory_format)
 
     @property
     def is_cpu(self) -> bool:

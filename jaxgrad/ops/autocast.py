@@ -20,6 +20,13 @@ from ..tape.tensor import Tensor
 # their arguments
 LOWER, FLOAT32, WIDEST = "autocast_lower_precision", "autocast_fp32", "autocast_promote"
 
+# those of operators that do so on devices other than CPUs alone
+ON_ACCELERATORS = {
+    "autocast_accelerator_lower_precision": LOWER,
+    "autocast_accelerator_fp32": FLOAT32,
+    "autocast_accelerator_promote": WIDEST,
+}
+
 
 class Cache:
     """Parameters converted to the autocast dtype, until the outermost autocast ends: by `id`, with
@@ -43,6 +50,9 @@ class Cache:
 def converted(policy, args, kwargs):
     """The arguments after the conversion that the current context asks for."""
     casting = mode.casting.get()
+    if casting is not None and policy in ON_ACCELERATORS:
+        policy = ON_ACCELERATORS[policy]
+        casting = tuple([pair for pair in casting if pair[0] != "cpu"]) or None
     # PyTorch's fp32_set_opt_dtype: a dtype that the call names wins
     if casting is None or _says_dtype((*args, *kwargs.values())):
         return args, kwargs

@@ -13,7 +13,11 @@ from .source import Scalar
 # an operator has one tag of a line at most
 EXCLUSIVE = (
     ("inplace", "inplace_function", "inplace_only"),
-    ("autocast_lower_precision", "autocast_fp32", "autocast_promote"),
+    (
+        *("autocast_lower_precision", "autocast_fp32", "autocast_promote"),
+        *("autocast_accelerator_lower_precision", "autocast_accelerator_fp32"),
+        "autocast_accelerator_promote",
+    ),
     ("exact_out", "exact_outs", "bool_out", "in_dtype_of_out"),
     ("sparse", "sparse_linear", "sparse_zero_to_zero"),
     ("masked_unary", "masked_binary", "masked_reduction", "masked_move"),

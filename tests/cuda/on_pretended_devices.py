@@ -269,6 +269,80 @@ def streams():
     return [y.tolist(), torch.cuda.get_device_capability(), torch.cuda.memory_allocated()]
 
 
+PLACES: list[str] = []  # of the gradients that reach a Function
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3, x * 1
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, grad, other):
+        PLACES.extend([str(grad.device), str(other.device), str(grad.dtype)])
+        return 3 * grad * ctx.saved_tensors[0] ** 2 + other
+
+
+def gradients():
+    """The devices of gradients: of a sum, which reads nothing, and of a Function under autocast."""
+    x = torch.ones(2, device="cuda:2").requires_grad_()
+    (x.sum() + x[0]).backward()
+    half = torch.full((2,), 2.0, device="cuda:1").half().requires_grad_()
+    with torch.autocast("cuda"):
+        Cube.apply(half)[0].sum().backward()
+    zeros = torch.autograd.grad(
+        x.sum(), [half], allow_unused=True, materialize_grads=True, retain_graph=True
+    )
+    grads = [x.grad, half.grad, *zeros]
+    return [[str(y.device), y.tolist()] for y in grads] + [PLACES, str(half.grad.dtype)]
+
+
+def autocast():
+    """The dtypes of results under autocast, on a GPU and on a CPU, and a sum beyond float16."""
+
+    def dtypes(place):
+        x = torch.full((2, 2), 0.5, device=place)
+        half, index = x.half(), torch.tensor([0, 1], device=place)
+        results = {
+            "exp": half.exp(),
+            "pow": half**2,
+            "softmax": half.softmax(-1),
+            "sum": half.sum(),
+            "norm": torch.linalg.vector_norm(half),
+            "layer_norm": nn.functional.layer_norm(half, (2,)),
+            "sin": half.sin(),
+            "asked": half.sum(dtype=torch.float16),
+            "in place": half.clone().exp_(),
+            "mv": torch.mv(x, x[0]),
+            "scatter_add": x[0].scatter_add(0, index, half[1].to(x.dtype)),
+        }
+        return {name: str(y.dtype) for name, y in results.items()}
+
+    with torch.autocast("cuda", dtype=torch.float16), torch.autocast("cpu", dtype=torch.float16):
+        dots = torch.dot(torch.ones(2, device="cuda:1").half(), torch.ones(2, device="cuda:1"))
+        large = (torch.ones(4, device="cuda:1").half() * 40000).sum().item()
+        return [dtypes("cuda:1"), dtypes("cpu"), str(dots.dtype), large]
+
+
+def objects():
+    """What streams, moves and settings of CUDA's programs say."""
+    with warnings.catch_warnings(action="ignore"):
+        torch.set_default_tensor_type(torch.cuda.FloatTensor)
+        by_type = str(torch.ones(1).device)
+        torch.set_default_device(None)
+    x = torch.ones(2).cuda(1, non_blocking=True)
+    same = torch.cuda.current_stream() == torch.cuda.default_stream()
+    other = torch.cuda.Stream("cuda:1", priority=-1)
+    return [
+        *(by_type, str(x.device), x.cuda(non_blocking=True) is x, str(x.cpu().device), same),
+        *(other == torch.cuda.current_stream(), other.priority, other.device_type),
+        *(torch.backends.cudnn.is_acceptable(x), torch.get_device_module().__name__),
+    ]
+
+
 def in_place_on_two():
     """The errors of writes of another GPU's numbers, in what was computed, and what stays."""
     a, b = torch.ones(2, device="cuda:1"), torch.ones(2, device="cuda:2")
@@ -326,6 +400,9 @@ def main():
                 ],
                 "mixed precision": [mixed_precision("cpu"), mixed_precision("cuda:2")],
                 "frequent": frequent(),
+                "gradients": gradients(),
+                "autocast": autocast(),
+                "objects": objects(),
                 "transfers": transfers(),
                 "reads are counted": reads_are_counted(),
                 "loading": loading(),

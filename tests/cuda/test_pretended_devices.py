@@ -90,6 +90,30 @@ def test_streams_and_what_is_not_known_of_a_device():
     assert printed()["streams"] == [[2, 2, 2], [0, 0], 0]
 
 
+def test_gradients_are_on_the_device_of_what_they_are_of():
+    *grads, places, dtype = printed()["gradients"]
+    assert grads == [["cuda:2", [2, 1]], ["cuda:1", [12, 12]], ["cuda:1", [0, 0]]]
+    assert places == ["cuda:1", "cuda:1", "torch.float32"] and dtype == "torch.float16"
+
+
+def test_autocast_follows_the_lists_of_cuda_on_gpus():
+    """As PyTorch's documentation lists them for CUDA, and for CPUs."""
+    on_gpu, on_cpu, dots, large = printed()["autocast"]
+    single = {"exp", "pow", "softmax", "sum", "norm", "layer_norm", "scatter_add"}
+    assert {name for name, dtype in on_gpu.items() if dtype == "torch.float32"} == single
+    alone = {"mv", "scatter_add"}
+    assert {name for name, dtype in on_cpu.items() if dtype == "torch.float32"} == alone
+    assert {*on_gpu.values(), *on_cpu.values()} == {"torch.float16", "torch.float32"}
+    assert dots == "torch.float32" and large == 160_000
+
+
+def test_moves_streams_and_settings():
+    by_type, place, is_same, back, *rest = printed()["objects"]
+    # the CPU is device 0 of JAX here
+    assert (by_type, place, is_same, back) == ("cuda:0", "cuda:1", False, "cpu")
+    assert rest == [True, False, -1, 1, True, "jaxgrad.cuda"]
+
+
 def test_errors_of_devices():
     is_runtime_error, _, text = printed()["two devices"]
     assert is_runtime_error and "Expected all tensors to be on the same device" in text

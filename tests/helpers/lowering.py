@@ -77,6 +77,12 @@ def derivatives(problem, dtype):
         results = outputs(*operands)
         return [results[i] for i in problem.differentiable]
 
+    return of_all_orders(function), [arrays[i] for i in moving]
+
+
+def of_all_orders(function):
+    """The derivatives that `derivatives` names, of a function of arrays, which gives a list."""
+
     def gradient(*moved):
         results, pull = jax.vjp(function, *moved)
         return pull([jnp.ones_like(result) for result in results])
@@ -87,4 +93,22 @@ def derivatives(problem, dtype):
         pull = jax.vjp(gradient, *moved)[1]
         return tangent, forward_over_reverse, pull(moved)
 
-    return program, [arrays[i] for i in moving]
+    return program
+
+
+def derivatives_of_call(call):
+    """As `derivatives`, of a call of an operator, and ones as inputs."""
+    arrays = [
+        kind(1) if isinstance(kind, type) else jnp.ones(kind.shape, kind.dtype.numpy)
+        for kind in call.inputs
+    ]
+    moving = [place for place, is_tracked in enumerate(call.tracked) if is_tracked]
+
+    def function(*moved):
+        operands = list(arrays)
+        for place, array in zip(moving, moved, strict=True):
+            operands[place] = array
+        results = call.function(*operands)
+        return [results[i] for i in call.differentiable_outputs]
+
+    return of_all_orders(function), [arrays[i] for i in moving]

@@ -66,10 +66,15 @@ def test_every_operator_is_lowered():
 
 @pytest.mark.parametrize("part", with_marks(range(10), 10))
 def test_operators_without_samples(part):
-    """The value and the gradient of the example in the table."""
+    """The value and the gradient of the example in the table, forward mode and second order."""
     for name in without_samples()[part::10]:
         for platform, lowered in platforms.row(name).items():
             assert not (lowered.error or lowered.calls_back), (name, platform)
+        for call in platforms.calls_of(name):
+            if any(call.tracked) and call.differentiable_outputs:
+                with jax.enable_x64(True):
+                    function, arrays = lowering.derivatives_of_call(call)
+                assert "callback" not in lowering.lower(function, *arrays).as_text(), name
 
 
 @pytest.mark.parametrize("name", WITHOUT_KERNEL)

@@ -86,8 +86,18 @@ INDICES, ROW_ENDS = torch.tensor([[0, 1, 2], [1, 0, 3]]), torch.tensor([0, 1, 2,
 WEIGHTS, MASK = torch.ones(4, 2), torch.ones(3, 4, dtype=torch.bool).tril()
 # functions of a (3, 4) tensor x, by tensors of other layouts and kinds
 LAYOUTS = {
-    "coo": lambda x: torch.sparse_coo_tensor(INDICES, x[0, :3], (3, 4)) @ WEIGHTS,
-    "csr": lambda x: torch.sparse_csr_tensor(ROW_ENDS, INDICES[1], x[0, :3], (3, 4)) @ WEIGHTS,
+    "coo": lambda x: torch.sparse_coo_tensor(INDICES, x[0, :3], (3, 4)) @ WEIGHTS.to(x.dtype),
+    "csr": lambda x: (
+        torch.sparse_csr_tensor(ROW_ENDS, INDICES[1], x[0, :3], (3, 4)) @ WEIGHTS.to(x.dtype)
+    ),
+    "channels last": lambda x: F.max_pool2d(
+        F.conv2d(
+            x.reshape(1, 3, 2, 2).to(memory_format=torch.channels_last),
+            x.new_ones(6, 1, 1, 1).to(memory_format=torch.channels_last),
+            groups=3,
+        ).relu(),
+        2,
+    ),
     "masked": lambda x: torch.masked.softmax(x, -1, mask=MASK),
     "jagged": lambda x: (
         torch.nested.nested_tensor_from_jagged(x, ROW_ENDS[[0, 1, 3]]).sin().values()
@@ -97,7 +107,7 @@ LAYOUTS = {
         x, torch.ones(3), torch.zeros(3, dtype=torch.int32), 0, -8, 7
     ),
     "quantized": lambda x: (
-        torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.qint8).dequantize() * x
+        torch.quantize_per_tensor(x.detach().float(), 0.1, 0, torch.qint8).dequantize() * x
     ),
 }
 
@@ -259,15 +269,16 @@ def test_losses(name):
     lower(torch.func.grad(LOSSES[name]), torch.randn(3, 4))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", some(LAYOUTS, 3))
-def test_layouts(name):
+def test_layouts(name, dtype):
     """The gradient, and its derivative in forward mode."""
 
     def step(x):
         gradient = torch.func.grad(lambda x: LAYOUTS[name](x).sin().sum())
         return torch.func.jvp(gradient, (x,), (x + 1,))
 
-    lower(step, torch.randn(3, 4))
+    lower(step, torch.randn(3, 4).to(dtype))
 
 
 @pytest.mark.parametrize("name", some(CASES, 15))

@@ -202,7 +202,9 @@ def _ones(output):
         )
     aval = output._aval if is_plain else _aval(output)
     if aval.is_real_scalar:
-        return elementary.filled(aval, 1)
+        if isinstance(output, GradientEdge):
+            return elementary.filled(aval, 1)
+        return elementary.filled_beside(output._value, aval, 1)
     if aval.shape.numel() != 1:
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for one of shape "

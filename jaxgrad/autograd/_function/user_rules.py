@@ -89,9 +89,10 @@ def gradients_of(ctx, output_gradients) -> list:
     """
     cls = ctx._forward_cls
     backward = user_backward(cls)
+    arrived = next((x._value for x in output_gradients if x is not None), None)
     for position, aval in enumerate(ctx._avals):
         if output_gradients[position] is None and ctx.materialize_grads and aval is not None:
-            output_gradients[position] = wrap(elementary.filled(aval, 0))
+            output_gradients[position] = wrap(elementary.filled_beside(arrived, aval, 0))
     args = (output_gradients,) if cls.boxed_grads_call else output_gradients
     return ctx._checked(call(ctx, backward, *args))
 
@@ -106,7 +107,8 @@ def tangents_of(ctx, tangents: list, outputs) -> list:
     for position, is_tensor in enumerate(ctx._tensors):
         if is_tensor and tangents[position] is None and ctx.materialize_grads:
             aval = abstract_value(ctx._args[position])
-            tangents[position] = wrap(elementary.filled(aval, 0)) if aval.differentiable else None
+            array = elementary.filled_beside(ctx._args[position]._value, aval, 0)
+            tangents[position] = wrap(array) if aval.differentiable else None
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
         ctx._saved = tuple(None if t is None else SavedVariable(t) for t in ctx.saved_for_forward)
