@@ -10,6 +10,7 @@ from jaxgrad.rules import pooling
 
 from jaxgrad.core import device_axes, dtypes, promotion
 from jaxgrad.core import symbolic_extents as symbolic
+from jaxgrad.core.aval import check_bytes
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 # adaptive: bin i of m along n elements is [floor(i * n / m), ceil((i + 1) * n / m))
@@ -52,7 +53,7 @@ def adaptive_max_pool3d_backward(grad_output, self, indices):
     return _max_backward("adaptive_max_pool3d_backward", 3, grad_output, self, indices)
 
 
-def _sizes(name, output_size, dimensions):
+def _sizes(name, self, output_size, dimensions):
     if len(output_size) != dimensions:
         raise RuntimeError(f"{name}: output_size must be {dimensions}")
     if min(output_size) < 0:
@@ -61,6 +62,7 @@ def _sizes(name, output_size, dimensions):
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{shown}}}"
         )
+    check_bytes((*self.shape[:-dimensions], *output_size), self.dtype)
     return output_size
 
 
@@ -84,7 +86,7 @@ def _divides(length, parts):
 def _adaptive_mean(name, dimensions, self, output_size):
     promotion.refuse(name, self, BOOLEAN, INTEGRAL)
     pooling.check_planes(name, self, dimensions, with_channels=False)
-    return _mean(self, _sizes(name, output_size, dimensions))
+    return _mean(self, _sizes(name, self, output_size, dimensions))
 
 
 @promotion.in_single
@@ -192,7 +194,7 @@ def _adaptive_max(name, dimensions, self, output_size):
     promotion.refuse(name, self, BOOLEAN, INTEGRAL, COMPLEX)
     # as in PyTorch, the first dimension alone may be empty, also if it is that of the channels
     pooling.check_planes(name, self, dimensions, with_channels=self.ndim == dimensions + 2)
-    sizes = _sizes(name, output_size, dimensions)
+    sizes = _sizes(name, self, output_size, dimensions)
     first = self.ndim - dimensions
     return pooling.greatest_of_boxes(self, list(enumerate(sizes, first)), _max_of_bins)
 

@@ -247,6 +247,8 @@ def _refuse_other_bags(weight, indices, offsets, *rest):
             f"offsets[-1] can not be greater than input's length({indices.shape[0]}) but got "
             f"offsets[-1] of {starts[-1]}"
         )
+    if (numpy.diff(starts) < 0).any():
+        raise RuntimeError(f"embedding_bag: offsets must not decrease, but got {starts.tolist()}")
     wrong = _first_beyond(indices, weight.shape[0])
     if wrong is not None:
         raise RuntimeError(

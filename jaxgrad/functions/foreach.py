@@ -14,7 +14,7 @@ from ..tape.torch_function import api_boundary
 # the functions that are no operators of the table with the tag `foreach`
 COMPOSED = {
     "norm": lambda tensor, *args, **options: ops.linalg_vector_norm(tensor, *args, **options),
-    "powsum": lambda tensor, ord, dtype=None: (tensor.abs() ** ord).sum(dtype=dtype),
+    "powsum": lambda tensor, ord=2, dtype=None: (tensor.abs() ** ord).sum(dtype=dtype),
 }
 # of a number
 EXTREMES = {"maximum": "clamp_min", "minimum": "clamp_max"}
@@ -64,6 +64,7 @@ def find(name: str):
         arguments, options = by_position(plain, arguments, options)
         if plain in VALUES and len(arguments) == 3:
             *arguments, value = arguments
+            _check_packed(value)
             values = column(name, value, len(tensors))
         else:
             values = [None] * len(tensors)
@@ -92,6 +93,13 @@ def _check_number(argument):
         raise RuntimeError(
             f"scalar tensor expected to be 0 dim but it has {argument.ndim} dimensions and "
             f"{argument.numel()} elements."
+        )
+
+
+def _check_packed(value):
+    if isinstance(value, Tensor) and value.ndim != 1:
+        raise RuntimeError(
+            f"Expected packed scalar Tensor to be of dimension 1. Got {value.ndim} instead."
         )
 
 

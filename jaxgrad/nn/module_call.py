@@ -17,6 +17,7 @@ from .module_hooks import (
     hook_node_of_output,
     of_all,
     register_forward,
+    with_options,
 )
 from .module_members import Members, note
 
@@ -224,7 +225,8 @@ def _call(module: ModuleCall, args, kwargs):
 
 def _forward_hooks(module) -> list[tuple[int, ForwardHook]]:
     """The forward hooks that a call of a module runs, by number."""
-    return [*of_all.forward.items(), *module._forward_hooks.items()]
+    hooks = *of_all.forward.items(), *module._forward_hooks.items()
+    return [(number, with_options(hook)) for number, hook in hooks]
 
 
 def _with_hooks(module, args, kwargs, done):
@@ -249,6 +251,7 @@ def _with_hooks(module, args, kwargs, done):
 
 def _call_pre_hook(module, hook, args, kwargs):
     """Return the arguments after a pre-hook has run."""
+    hook = with_options(hook)
     if not hook.with_kwargs:
         result = hook.function(module, args)
         if result is None:

@@ -129,7 +129,9 @@ def _attributes(module) -> dict:
 
 
 class ForwardHook(NamedTuple):
-    """A forward hook and its options."""
+    """A forward hook and its options. The hooks of a module hold the function alone of one without
+    options: programs look for theirs in `module._forward_pre_hooks.values()`.
+    """
 
     function: Any
     with_kwargs: bool = False
@@ -137,6 +139,10 @@ class ForwardHook(NamedTuple):
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
+
+
+def with_options(hook: Callable[..., Any]) -> ForwardHook:
+    return hook if isinstance(hook, ForwardHook) else ForwardHook(hook)
 
 
 def hook_node_of_output(hook, module, args, output):
@@ -185,16 +191,17 @@ def follow_node(hook: Callable[..., Any]) -> ForwardHook:
     return ForwardHook(functools.partial(hook_node_of_output, hook))
 
 
-def follows_node(hook: ForwardHook) -> bool:
+def follows_node(hook: Callable[..., Any]) -> bool:
     """Whether a forward hook stands for a backward hook of the old kind."""
-    return getattr(hook.function, "func", None) is hook_node_of_output
+    return getattr(with_options(hook).function, "func", None) is hook_node_of_output
 
 
 def register_forward(hooks: Hooks, hook: ForwardHook) -> RemovableHandle:
     """Add a forward hook. Raises TypeError for an object that cannot be called."""
     if not callable(hook.function):
         raise TypeError(f"a hook is a function, but got {type(hook.function).__name__}")
-    return register(hooks, hook)
+    has_options = hook.with_kwargs or hook.always_call
+    return register(hooks, hook if has_options else hook.function)
 
 
 class HooksOfAll:

@@ -10,7 +10,14 @@ from collections import OrderedDict
 from typing import Any
 
 from ..tape.hooks import Hooks, register
-from .module_hooks import Changes, ForwardHook, ModuleHooks, follow_node, follows_node
+from .module_hooks import (
+    Changes,
+    ForwardHook,
+    ModuleHooks,
+    follow_node,
+    follows_node,
+    with_options,
+)
 
 FORWARD = "_forward_pre_hooks", "_forward_hooks"
 BACKWARD = "_backward_pre_hooks", "_backward_hooks"
@@ -41,7 +48,7 @@ def pickled(attributes: dict[str, Any]) -> dict[str, Any]:
         state[options] = OrderedDict((n, True) for n, hook in hooks if getattr(hook, option, False))
     for name in FORWARD:
         for number, hook in [*state[name].items()]:
-            function = hook.function
+            function = with_options(hook).function
             if follows_node(hook):
                 state["_backward_hooks"][number] = function.args[0]
                 del state[name][number]
@@ -67,7 +74,7 @@ def restore(module: Any, state: dict[str, Any]) -> None:
         kept, attributes[name] = attributes.get(name) or {}, ModuleHooks(changes)
         for number, hook in kept.items():
             options = {o: number in read[flags] for flags, (n, o) in OPTIONS.items() if n == name}
-            is_plain = name in BACKWARD or isinstance(hook, ForwardHook)
+            is_plain = not any(options.values()) or isinstance(hook, ForwardHook)
             if name == "_backward_hooks" and is_full is False:
                 register(attributes["_forward_hooks"], follow_node(hook))
             else:

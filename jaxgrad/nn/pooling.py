@@ -612,7 +612,8 @@ def _lp_pool(dimensions, input, norm_type, kernel_size, stride, ceil_mode):
     if norm_type == -math.inf:
         return -greatest(-input.abs(), *windows, 1, ceil_mode)
     mean = (avg_pool1d, avg_pool2d, avg_pool3d)[dimensions - 1]
-    means = mean(input.pow(norm_type), *windows, ceil_mode)
+    # of integers too, whose means have fractions
+    means = mean(input.pow(float(norm_type)), *windows, ceil_mode)
     # a mean of zeros gets the gradient 0, as in PyTorch
     sums = (means.sign() * means.abs().relu()).mul(
         math.prod(per_dimension(kernel_size, dimensions))

@@ -138,3 +138,11 @@ def test_extremes_of_tensors_and_a_number():
     assert [t.tolist() for t in torch._foreach_minimum(tensors, [0.5, 2])] == [[0.5, -2], [2]]
     with pytest.raises(RuntimeError, match="scalar tensor expected to be 0 dim"):
         torch._foreach_add(tensors, torch.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", ("_foreach_addcmul", "_foreach_addcdiv_"))
+@pytest.mark.parametrize("value", (torch.tensor(2.0), torch.ones(1, 3)))
+def test_packed_factors_have_one_dimension(name, value):
+    lists = [[torch.ones(2)] * 3 for _ in range(3)]
+    with pytest.raises(RuntimeError, match="Expected packed scalar Tensor to be of dimension 1"):
+        getattr(torch, name)(*lists, value)

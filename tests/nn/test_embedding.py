@@ -1,7 +1,11 @@
 """Embeddings and bags of embeddings against PyTorch."""
 
+import pytest
 from helpers.as_torch import error
 from helpers.layers import fix_weights, in_float64, irregular, of_layer
+
+import jaxgrad
+from jaxgrad import nn
 
 
 @in_float64
@@ -46,3 +50,30 @@ def test_embedding(torch):
         error(F.embedding, torch.tensor([5]), table, words="index out of range in self"),
         error(F.embedding, torch.tensor([-1]), table, words="index out of range in self"),
     ]
+
+
+@pytest.mark.parametrize("mode, rows", [("sum", [3, 2]), ("mean", [1, 2]), ("max", [2, 2])])
+def test_the_last_offset_ends_the_last_bag(mode, rows):
+    table, indices = jaxgrad.arange(5.0)[:, None], jaxgrad.tensor([0, 1, 2, 2, 3, 4])
+    offsets = jaxgrad.tensor([0, 3, 4])
+    bags = nn.functional.embedding_bag(indices, table, offsets, mode=mode, include_last_offset=True)
+    assert bags.flatten().tolist() == rows
+
+
+def test_offsets_that_decrease():
+    table, indices = jaxgrad.ones(3, 2), jaxgrad.tensor([0, 1])
+    with pytest.raises(RuntimeError, match="offsets must not decrease"):
+        nn.functional.embedding_bag(indices, table, jaxgrad.tensor([0, 2, 1]))
+
+
+@pytest.mark.parametrize("layer", ("Embedding", "EmbeddingBag"))
+def test_sparse_gradients_under_strict_versions(layer):
+    with jaxgrad.autograd.graph.strict_versions():
+        table = getattr(nn, layer)(4, 2, sparse=True)
+        indices = jaxgrad.tensor([[1, 3]])
+        table(indices).sum().backward()
+        assert table.weight.grad.is_sparse
+        result = table(indices)
+        indices[0, 0] = 0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            result.sum().backward()

@@ -10,6 +10,7 @@ import pytest
 from helpers.as_torch import as_torch
 
 import jaxgrad
+from jaxgrad import nn
 
 
 def hooks_of_all(torch):
@@ -235,3 +236,28 @@ def test_modules_without_the_dict_of_hooks_are_pickled():
     del module._state_dict_pre_hooks
     again = pickle.loads(pickle.dumps(module))
     assert list(again.state_dict()) == ["weight", "bias"]
+
+
+def test_programs_find_their_hooks_among_those_of_a_module():
+    """Removers of weight normalization and pruning look for instances of a class."""
+    layer = nn.utils.spectral_norm(nn.Linear(2, 2))
+    kinds = [type(hook).__name__ for hook in layer._forward_pre_hooks.values()]
+    assert kinds == ["SpectralNorm"]
+
+    def hook(module, args, output):
+        return output
+
+    layer.register_forward_hook(hook)
+    assert list(layer._forward_hooks.values()) == [hook]
+    layer._forward_hooks[-1] = lambda module, args, output: output * 0
+    assert layer(jaxgrad.ones(1, 2)).tolist() == [[0, 0]]
+
+
+def test_pruning_hooks_among_those_of_a_module():
+    prune = nn.utils.prune
+    layer = prune.l1_unstructured(nn.Linear(2, 2), "weight", 1)
+    (hook,) = layer._forward_pre_hooks.values()
+    assert isinstance(hook, prune.L1Unstructured) and hook._tensor_name == "weight"
+    prune.random_unstructured(layer, "weight", 1)
+    (hook,) = layer._forward_pre_hooks.values()
+    assert isinstance(hook, prune.PruningContainer) and len(hook) == 2

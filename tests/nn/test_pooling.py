@@ -6,6 +6,8 @@ import pytest
 from helpers.as_torch import as_torch, error
 from helpers.layers import in_float64, irregular, of_function, ties
 
+import jaxgrad
+
 
 def numbers(torch, *shape):
     values = [math.sin(1.3 * i**2 + 0.7) for i in range(math.prod(shape))]
@@ -117,3 +119,18 @@ def test_average_pooling(torch):
         F.avg_pool1d(irregular(torch, 1, 40), 18, 5, 2),
         torch.nn.AvgPool3d(2)(irregular(torch, 1, 2, 2, 4)),
     ]
+
+
+def test_power_means_of_integers():
+    """PyTorch's layers give these."""
+    layer = jaxgrad.nn.LPPool1d(2, 2)
+    assert layer(jaxgrad.arange(4).reshape(1, 4)).tolist() == [[1, pytest.approx(13**0.5)]]
+
+
+@pytest.mark.parametrize("layer", ("AdaptiveMaxPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool3d"))
+def test_more_bins_than_memory_has_addresses(layer):
+    count = 2**62 - 1
+    pool = getattr(jaxgrad.nn, layer)(count)
+    x = jaxgrad.ones(2, *[2] * (int(layer[-2]) + 1))
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        pool(x)

@@ -138,7 +138,7 @@ def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_
         replaced = mapping[kind].from_float(mod, **options)
     for name in _HOOKS:
         hooks = getattr(mod, name).items()
-        others = {key: hook for key, hook in hooks if hook.function not in _OBSERVING}
+        others = {key: hook for key, hook in hooks if hook not in _OBSERVING}
         getattr(replaced, name).update(others)
     return replaced
 
@@ -151,7 +151,7 @@ def remove_qconfig_of(module):
         if isinstance(observer, ObserverBase | FakeQuantizeBase):
             del part.activation_post_process
         for hooks in (getattr(part, name) for name in _HOOKS):
-            for key in [key for key, hook in hooks.items() if hook.function in _OBSERVING]:
+            for key in [key for key, hook in hooks.items() if hook in _OBSERVING]:
                 del hooks[key]
 
 

@@ -22,6 +22,7 @@ from ...tape.tensor import (
     set_node,
     wrap,
 )
+from ...tape.version_counter import CheckedNode
 
 
 class LeafGradient(Node):
@@ -83,7 +84,7 @@ class SparseGradient(LeafGradient):
 
 def give(output: Tensor, name: str, of_leaf: Callable, kind: type = SparseGradient):
     """Let an operation, just recorded, send gradients of another class to a leaf."""
-    if type(node_or_mark(output)) is ProgramNode:
+    if type(node_or_mark(output)) in (ProgramNode, CheckedNode):
         node = kind(node_or_mark(output), name, of_leaf)
         set_node(output, node, output_number(output))
 

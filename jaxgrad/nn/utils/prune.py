@@ -144,10 +144,9 @@ class BasePruningMethod(abc.ABC):
 
 def _hooks_on(module: Module, name: str | None = None) -> list[tuple[int, BasePruningMethod]]:
     """Return the pruning hooks of a module with their numbers; of one tensor, or of all."""
-    pre_hooks = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
     return [
         (number, hook)
-        for number, hook in pre_hooks
+        for number, hook in module._forward_pre_hooks.items()
         if isinstance(hook, BasePruningMethod) and name in (None, hook._tensor_name)
     ]
 

@@ -25,14 +25,14 @@ OLDER = (
 
 def hooks_of(module: Module, kind: type, name: str) -> list[int]:
     """Return the numbers of the pre-hooks of a kind on the tensor of that name."""
-    pre_hooks = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
+    pre_hooks = module._forward_pre_hooks.items()
     return [number for number, hook in pre_hooks if isinstance(hook, kind) and hook.name == name]
 
 
 def pop_hook(module: Module, kind: type, name: str, what: str) -> Any:
     """Remove and return the pre-hook of a kind. Raises ValueError if there is none."""
     for number in hooks_of(module, kind, name):
-        return module._forward_pre_hooks.pop(number).function
+        return module._forward_pre_hooks.pop(number)
     raise ValueError(f"{what} of '{name}' not found in {module}")
 
 
