@@ -329,8 +329,7 @@ _LATER_MODULES = (
     ),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
     *("__config__", "__future__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor"),
-    "_tensor",
-    *("_tensor_str", "_utils", "_vmap_internals"),
+    *("_linalg_utils", "_lobpcg", "_tensor", "_tensor_str", "_utils", "_vmap_internals"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("distributions",)

@@ -56,7 +56,7 @@ def _sizes(shape):
 
 _OF_MATRICES = "expected m1 and m2 to have the same dtype, but got: {first} != {second}"
 _OF_BATCHES = "expected scalar type {First} but found {Second}"
-_OF_VECTORS = "expected both vectors to have same dtype, but found {First} and {Second}"
+_OF_VECTORS = "dot : expected both vectors to have same dtype, but found {First} and {Second}"
 _OF_ADDED = "self and mat2 must have the same dtype, but got {First} and {Second}"
 _OF_MATRIX_AND_VECTOR = "addmv input tensors must have the same dtype, but got {all}"
 
@@ -144,6 +144,13 @@ def _check_vectors(name, first, second):
         )
 
 
+def _check_two_vectors(name, first, second):
+    """Check the dimensions, then the dtypes, then the extents, as PyTorch does."""
+    if first.ndim == second.ndim == 1:
+        _check_dtypes(name, first, second)
+    _check_vectors(name, first.shape, second.shape)
+
+
 def _check_batches(name, batch1, batch2):
     for role, operand in (("batch1", batch1), ("batch2", batch2)):
         if operand.ndim != 3:
@@ -200,14 +207,12 @@ def mv(self, vec):
 
 
 def dot(self, tensor):
-    _check_vectors("dot", self.shape, tensor.shape)
-    _check_dtypes("dot", self, tensor)
+    _check_two_vectors("dot", self, tensor)
     return _contract(self, tensor, ((0,), (0,)))
 
 
 def vdot(self, other):
-    _check_vectors("vdot", self.shape, other.shape)
-    _check_dtypes("vdot", self, other)
+    _check_two_vectors("vdot", self, other)
     return _contract(self.conj(), other, ((0,), (0,)))
 
 
@@ -534,14 +539,13 @@ def _check_same_type(name, self, other):
 
 
 def cross(self, other, dim=None):
-    return linalg_cross(self, other, dim=cross_dim(self.shape, other.shape, dim))
+    return linalg_cross(self, other, dim=cross_dim(self.shape, dim))
 
 
-def cross_dim(first, second, dim):
-    """`dim`, or the first dimension of extent 3 in the shape to which both broadcast."""
+def cross_dim(shape, dim):
+    """`dim`, or the first dimension of extent 3 in the shape of the first operand."""
     if dim is not None:
         return dim
-    shape = promotion.broadcast_shapes("cross", first, second)
     if 3 not in shape:
         raise RuntimeError(f"no dimension of size 3 in input of shape {list(shape)}")
     return shape.index(3)

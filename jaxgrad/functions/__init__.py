@@ -56,8 +56,8 @@ FUNCTIONS = {
     ),
     "low_rank": "pca_lowrank svd_lowrank",
     "matmul": (
-        "_addmm_activation _int_mm _scaled_mm _scaled_mm_v2 bilinear chain_matmul inner kron "
-        "tensordot"
+        "_addmm_activation _compute_linear_combination _int_mm _scaled_mm _scaled_mm_v2 bilinear "
+        "chain_matmul inner kron tensordot"
     ),
     "memory": "as_strided_ detach_ resize_as_",
     "norm": "frobenius_norm native_norm norm norm_except_dim nuclear_norm",

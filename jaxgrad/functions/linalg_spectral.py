@@ -82,6 +82,8 @@ def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol
             "This function doesn't handle types other than float and double: matrix_rank got "
             f"{A.dtype!r}"
         )
+    for name, tolerance in (("atol", tol), ("atol", atol), ("rtol", rtol)):
+        _check_real("torch.linalg.matrix_rank", name, tolerance)
     matrix = A.detach()
     values = ops.linalg_eigvalsh(matrix).abs() if hermitian else ops.linalg_svdvals(matrix)
     if values.numel() == 0:
@@ -92,6 +94,14 @@ def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol
     if atol is not None:
         limit = ops.maximum(limit, atol if isinstance(atol, Tensor) else limit * 0 + atol)
     return (values > limit.unsqueeze(-1)).sum(-1)
+
+
+def _check_real(caller, name, tolerance):
+    if isinstance(tolerance, Tensor) and tolerance.is_complex():
+        raise RuntimeError(
+            f"{caller}: {name} tensor of complex type is not supported. Got "
+            f"{tolerance.dtype.scalar_type}: take its .real or .abs()"
+        )
 
 
 def _relative(matrix, atol, rtol):

@@ -329,3 +329,21 @@ def _check_scaled(input, mat2, scale_a, scale_b):
             f"float32 with one element or of the shapes ({rows}, 1) and (1, {columns}), but got "
             f"{input.dtype}, {mat2.dtype}, {scale_a.dtype} {shapes[0]}, {scale_b.dtype} {shapes[1]}"
         )
+
+
+@api_boundary
+def _compute_linear_combination(
+    input: Tensor, coefficients: Tensor, *, out: Tensor | None = None
+) -> Tensor:
+    """Return linear combinations of tensors.
+
+    input: (n, ...), the tensors; coefficients: (m, n), converted to the dtype of input; out:
+    (m, ...), to which they are added, as in PyTorch. Returns (m, ...). Raises RuntimeError for
+    other shapes.
+
+    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> jaxgrad._compute_linear_combination(x, jaxgrad.tensor([[1.0, 10.0]]))
+    tensor([[31., 42.]])
+    """
+    combined = tensordot(coefficients.to(input.dtype), input, 1)
+    return combined if out is None else out.add_(combined)

@@ -59,14 +59,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("polygamma.self_first.self", "grad * polygamma(self, n + 1)"): ORDER_LAST,
     ("copysign.Tensor.self", "copysign_backward(grad, result, self)"): SYMMETRIC,
     ("copysign.Scalar.self", "copysign_backward(grad, result, self)"): SYMMETRIC,
-    (
-        "cross.self",
-        "cross(other.conj(), grad, cross_dim(other.shape, self.shape, dim))",
-    ): SYMMETRIC,
-    (
-        "cross.other",
-        "cross(grad, self.conj(), cross_dim(other.shape, self.shape, dim))",
-    ): SYMMETRIC,
     ("transpose.int.self", "transpose(grad, dim1, dim0)"): EITHER_ORDER,
     ("swapaxes.self", "transpose(grad, axis1, axis0)"): EITHER_ORDER,
     ("_rrelu.self", "rrelu_with_noise_backward(grad, self, noise, upper, lower, training)"): MEAN,

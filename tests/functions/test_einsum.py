@@ -7,6 +7,7 @@ import jaxgrad
 from jaxgrad.functions import einsum
 
 REFUSED = [
+    ("torch.einsum('', [])", ValueError, "and at least one operand"),
     (
         "torch.einsum('ii', zeros(2, 3))",
         RuntimeError,

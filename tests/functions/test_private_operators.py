@@ -37,6 +37,16 @@ def test_batch_norm_with_and_without_statistics():
     assert reserve.dtype is jaxgrad.uint8 and reserve.numel() == 0
 
 
+def test_linear_combinations_are_added_to_out():
+    x, weights = jaxgrad.arange(4.0).reshape(2, 2), jaxgrad.tensor([[1.0, 2.0], [0.0, -1.0]])
+    out, combined = jaxgrad.ones(2, 2), [[4, 7], [-2, -3]]
+    assert jaxgrad._compute_linear_combination(x, weights).tolist() == combined
+    assert jaxgrad._compute_linear_combination(x, weights, out=out) is out
+    assert out.tolist() == [[5, 8], [-1, -2]]
+    numbers = jaxgrad._compute_linear_combination(x * 1j, weights)
+    assert numbers.dtype is jaxgrad.complex64 and numbers.imag.tolist() == combined
+
+
 def test_masked_indices_may_be_out_of_range():
     x = leaf([[1.0, 2.0], [3.0, 4.0]])
     rows, columns = jaxgrad.tensor([0, 7, -1]), jaxgrad.tensor([1, 0, -9])

@@ -51,6 +51,11 @@ REFUSED = [
         "expected scalar type Float but found Double",
     ),
     (
+        "torch.vdot(zeros(1), zeros(3, dtype=torch.float64))",
+        RuntimeError,
+        "dot : expected both vectors to have same dtype, but found Float and Double",
+    ),
+    (
         "torch.dot(zeros(3), zeros(3, dtype=torch.float64))",
         RuntimeError,
         "expected both vectors to have same dtype, but found Float and Double",

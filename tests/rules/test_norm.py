@@ -71,6 +71,22 @@ REFUSED = [
     ("torch.renorm(zeros(2), 2, 0, 1.0)", RuntimeError, "renorm: input needs at least 2 dimens"),
     ("torch.renorm(zeros(2, 2), 2, 0, -0.7)", RuntimeError, "renorm: expected maxnorm to be >= 0"),
     ("torch.cross(zeros(2), zeros(2))", RuntimeError, "no dimension of size 3 in input"),
+    ("torch.cross(zeros(1), zeros(3))", RuntimeError, "no dimension of size 3 in input"),
+    (
+        "torch.cross(zeros(5, 3), zeros(3, 5))",
+        RuntimeError,
+        "linalg.cross: inputs dimension 1 must have length 3. Got 3 and 5",
+    ),
+    (
+        "torch.cross(zeros(2, 3), zeros(2, 3, 4))",
+        RuntimeError,
+        "linalg.cross: inputs must have the same number of dimensions.",
+    ),
+    (
+        "torch.linalg.matrix_rank(zeros(2, 2), rtol=tensor(1j))",
+        RuntimeError,
+        "torch.linalg.matrix_rank: rtol tensor of complex type is not supported. Got ComplexFloat",
+    ),
     (
         "torch.linalg.cross(zeros(2, 3), zeros(3))",
         RuntimeError,

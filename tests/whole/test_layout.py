@@ -46,7 +46,7 @@ LAYERS = (
             "_higher_order_ops",
             "_inductor",
         ),
-        *("_subclasses", "_vmap_internals"),
+        *("_linalg_utils", "_lobpcg", "_subclasses", "_vmap_internals"),
         *("_tensor", "_tensor_str", "_utils", "futures"),
         *(
             "accelerator",
