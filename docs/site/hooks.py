@@ -119,6 +119,9 @@ def public_first(markdown):
     others = [card for card in cards if INNER.match(card)]
     public = [card for card in cards if card not in others]
     heading = [PARTS] if others else []
+    if others and not public:  # no entry of the reference has an example for them
+        name = others[0].split()[1].removeprefix("ops.")
+        heading.append(f"```sh\npython -m jaxgrad ops {name}  # prints the first of them\n```\n\n")
     return "".join([start, *public, *heading, *others])
 
 

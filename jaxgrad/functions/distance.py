@@ -84,7 +84,9 @@ def _unit(x, dim, eps):
 
 
 @api_boundary
-def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
     """Return the p-norm of `x1 - x2 + eps` along the last dimension.
 
     x1, x2: (..., D), floating point, that broadcast; the result is (...,), or (..., 1) with

@@ -72,14 +72,14 @@ def _dropout(name, of_channels=False, keeps_moments=False, in_place=False):
             raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
         if not train or not p or not input.numel():
             return input
+        if p == 1:  # nothing is drawn
+            check_dtype(name, input)
+            return input.mul_(0) if in_place else input * 0
         if of_channels and input.ndim < 2:
             raise RuntimeError(
                 "Feature dropout requires at least 2 dimensions in the input, which has the shape "
                 f"{list(input.shape)}"
             )
-        if p == 1:  # nothing is drawn
-            check_dtype(name, input)
-            return input.mul_(0) if in_place else input * 0
         shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if of_channels else input.shape
         factor = kept(name, input, 1 - p, shape).to(input.dtype)
         if not keeps_moments:

@@ -142,6 +142,8 @@ def _check_bilinear(input1, input2, weight, bias):
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
         )
+    if not input1.ndim:
+        raise IndexError("bilinear(): Dimension specified as -1 but tensor has no dimensions")
     for n, (one, two) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
         if one != two:
             raise RuntimeError(

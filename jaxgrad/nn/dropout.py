@@ -68,7 +68,15 @@ def _drop_channels(name, dimensions, input, p, training, inplace):
             f"result in an error in a future release: it drops channels of {rank}-D input",
             stacklevel=users_stacklevel(),
         )
-    leading = input.shape[: 1 if is_one and dimensions != 2 else 2]
+    # dropout1d and dropout3d take what is no batch as one sample, as PyTorch does
+    is_batch = dimensions == 2 or input.ndim == rank
+    is_drawn = training and 0 < p < 1 and input.numel()
+    if is_drawn and input.ndim < 1 + is_batch:
+        raise RuntimeError(
+            f"{name}: Feature dropout requires at least 2 dimensions in the input, which has the "
+            f"shape {list(input.shape)}"
+        )
+    leading = input.shape[: 1 + is_batch]
     shape = (*leading, *[1] * (input.ndim - len(leading)))
     return _drop(input, p, training, inplace, shape)
 

@@ -14,6 +14,8 @@ from ..core.pytorch_tensors import type_name
 # the types that an annotation excludes; others may have a conversion
 _OTHERS = frozenset((type(None), str, bytes, bool, float, complex, list, tuple, dict))
 _EXCLUDED = {"Tensor": _OTHERS | {int}, "int": _OTHERS}
+# an object with one of these may become a tensor; a module or a generator has none
+_CONVERTED = ("shape", "__array__", "__jax_array__", "__float__", "__torch_function__")
 
 # how the TypeErrors of Python itself begin
 _OF_PYTHON = ("'", "unsupported operand", "bad operand", "object of type", "cannot unpack")
@@ -32,13 +34,19 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
     parameters = bound.signature.parameters
     for number, (name, value) in enumerate(bound.arguments.items(), 1):
         wanted = _wanted(parameters[name])
-        if type(value) in _EXCLUDED.get(wanted, ()):
+        if _is_excluded(value, wanted):
             place = "" if name in kwargs else f" (position {number})"
             return (
                 f"{function.__name__}(): argument '{name}'{place} must be {wanted}, "
                 f"not {type_name(value)}"
             )
     return None
+
+
+def _is_excluded(value, wanted: str | None) -> bool:
+    if wanted == "Tensor" and not any(hasattr(value, name) for name in _CONVERTED):
+        return True
+    return type(value) in _EXCLUDED.get(wanted, ())
 
 
 def _wanted(parameter: inspect.Parameter) -> str | None:

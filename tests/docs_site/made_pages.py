@@ -314,6 +314,7 @@ def test_cards_of_functions_that_users_call_come_first():
     assert (first, parts) == ("# Page\n\n## c\n\nC.\n\n", hooks.PARTS)
     assert last == "## a_backward\n\nA.\n\n## ops._b\n\nB.\n\n"
     assert hooks.public_first("# Page\n\n## c\n\nC.\n") == "# Page\n\n## c\n\nC.\n"
+    assert "\npython -m jaxgrad ops _b  #" in hooks.public_first("# Page\n\n## ops._b\n\nB.\n")
 
 
 def test_rows_of_autograd_have_a_count_of_tests_in_place_of_names():

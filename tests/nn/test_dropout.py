@@ -67,3 +67,27 @@ def test_native_dropout_backward():
     result = backward(grad, jaxgrad.tensor([True, False]), 2.0)
     assert result.tolist() == [2, 0]
     assert jaxgrad.autograd.grad(result.sum(), grad)[0].tolist() == [2, 0]
+
+
+def test_channels_of_tensors_of_other_ranks():
+    """What PyTorch 2.13 drew: dropout3d takes an input of two dimensions as one sample."""
+    functional, x = nn.functional, jaxgrad.ones(8, 2)
+    kept = {
+        "dropout2d": [1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 1],
+        "dropout3d": [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0],
+    }
+    for name, expected in kept.items():
+        drop = getattr(functional, name)
+        with pytest.warns(UserWarning, match="Received a 2-D input"):
+            jaxgrad.manual_seed(1)
+            assert (drop(x).flatten() > 0).int().tolist() == expected
+        with (
+            pytest.warns(UserWarning),
+            pytest.raises(RuntimeError, match="Feature dropout requires"),
+        ):
+            drop(x[0, 0])
+        with pytest.warns(UserWarning):
+            assert drop(x[0, 0], training=False).item() == 1
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="Feature dropout requires"):
+        functional.dropout2d(x[0])
+    assert functional.feature_alpha_dropout(x[0], 1.0, True).tolist() == [0, 0]

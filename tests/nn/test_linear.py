@@ -18,7 +18,9 @@ def test_linear_and_bilinear(torch):
     ]
 
 
-def test_bilinear_layers_refuse_several_dtypes():
+def test_bilinear_layers_refuse_several_dtypes_and_numbers():
     layer, x = jaxgrad.nn.Bilinear(2, 2, 1), jaxgrad.ones(1, 2)
     with pytest.raises(RuntimeError, match="All tensors must have the same dtype"):
         layer(x, x.double())
+    with pytest.raises(IndexError, match="Dimension specified as -1"):
+        layer(x.sum(), x.sum())

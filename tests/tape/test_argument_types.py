@@ -21,6 +21,10 @@ REFUSED = [
         lambda: jaxgrad.cat([X, None]),
         "expected Tensor as element 1 in argument 0, but got NoneType",
     ),
+    (lambda: F.dropout(jaxgrad.nn.ReLU()), r"dropout\(\): argument 'input' .* not ReLU"),
+    (lambda: F.pad(iter([X]), (1, 1)), "argument 'input' .* must be Tensor, not list_iterator"),
+    (lambda: F.poisson_nll_loss(X, {1}), r"argument 'target' \(position 2\) .* Tensor, not set"),
+    (lambda: F.pairwise_distance([1.0], [2.0]), r"argument 'x1' \(position 1\) .* not list"),
     (
         lambda: jaxgrad.mm(None, None),
         r"mm\(\): argument 'input' \(position 1\) must be Tensor, not",
