@@ -144,6 +144,7 @@ from .frontend.tensor_data import tensor as tensor
 from .names.finder import AliasFinder as _AliasFinder
 from .names.finder import MissingFinder as _MissingFinder
 from .names.missing import MissingName
+from .names.missing import reasons as _reasons
 from .names.missing import search_by as _search_by
 from .tape import interception
 from .tape import sparse_tensor as _sparse_tensor
@@ -329,7 +330,8 @@ _LATER_MODULES = (
     ),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
     *("__config__", "__future__", "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor"),
-    *("_linalg_utils", "_lobpcg", "_tensor", "_tensor_str", "_utils", "_vmap_internals"),
+    *("_linalg_utils", "_lobpcg", "_native", "_ops", "_refs", "_tensor", "_tensor_str", "_utils"),
+    *("_utils_internal", "_vendor", "_vmap_internals"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("distributions",)
@@ -339,9 +341,14 @@ _MODULES += ("ops", "optim", "overrides", "profiler", "quasirandom", "random", "
 _MODULES += ("special", "testing", "tracing", "utils", "version")
 
 
-def _is_private_operator(name: str) -> bool:
-    """Whether PyTorch has an operator of the table in `torch` under a name with an underscore."""
-    return ops.library.has(name) and name in _pytorch_names.names_in("torch")
+def _is_function(name: str) -> bool:
+    """Whether PyTorch has an operator of the table, or an in-place form, as a function of `torch`;
+    others are methods, or functions of modules, and `jaxgrad.ops` has all.
+    """
+    # the short list first: the whole one takes 40 ms to read
+    return ops.library.has(name) and (
+        f"torch.{name}" in _reasons() or name in _pytorch_names.names_in("torch")
+    )
 
 
 def __getattr__(name):
@@ -354,8 +361,10 @@ def __getattr__(name):
         value = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     elif name.startswith("_foreach_"):
         value = importlib.import_module("jaxgrad.functions.foreach").find(name)
-    elif ops.is_public(name) or (name[:1] == "_" and _is_private_operator(name)):
+    elif _is_function(name):
         value = getattr(ops, name)
+    elif name == "Storage":
+        return importlib.import_module("jaxgrad.frontend.storages").default_type()
     elif name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
         return _deprecated.has_backend(name)  # not kept: each use warns
     elif name in _not_provided.MODULES:
@@ -371,6 +380,6 @@ def __getattr__(name):
 def __dir__():
     """The names that users call, without internal modules and operators that only formulas call."""
     mine = [name for name, value in globals().items() if not isinstance(value, type(importlib))]
-    offered = {*mine, *filter(ops.is_public, dir(ops)), *_MODULES, *_LATER}
+    offered = {*mine, *filter(_is_function, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")
     return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))

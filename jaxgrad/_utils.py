@@ -36,6 +36,11 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
     return -1 if torch_device.type == "cpu" else torch_device.index or 0
 
 
+def _is_privateuse1_backend_available() -> bool:
+    """Return False: there are no devices that extensions of PyTorch add."""
+    return False
+
+
 class KeyErrorMessage(str):
     """A text that KeyError shows as it is, with its lines."""
 

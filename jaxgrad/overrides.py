@@ -98,6 +98,10 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+# what a mode calls goes to the modes around it, in each call anew
+enable_reentrant_dispatch = contextlib.nullcontext
+
+
 def has_torch_function(relevant_args) -> bool:
     """Return whether the class of one of the values overrides functions.
 

@@ -102,7 +102,7 @@ def _check_matrices(name, **operands):
         if operand.ndim != 2:
             raise RuntimeError(
                 f"{role} must be a matrix, got {operand.ndim}-D tensor: {name} got one of shape "
-                f"{list(operand.shape)}; use matmul for vectors and batches"
+                f"{list(operand.shape)} (Shape mismatch); use matmul for vectors and batches"
             )
 
 
@@ -120,7 +120,7 @@ def _check_mv(name, result, mat, vec):
     if len(mat) != 2 or len(vec) != 1 or len(result) > 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {len(result)}, {len(mat)}, {len(vec)} "
-            f"dimensions in {name}"
+            f"dimensions in {name} (Shape mismatch)"
         )
     if mat[1] != vec[0] or (result and result[0] not in (1, mat[0])):
         raise RuntimeError(
@@ -133,8 +133,8 @@ def _check_vectors(name, first, second):
     """Check two shapes of vectors."""
     if len(first) != 1 or len(second) != 1:
         raise RuntimeError(
-            f"1D tensors expected, but got {len(first)}D and {len(second)}D tensors: {name} got "
-            f"shapes {list(first)} and {list(second)}"
+            f"1D tensors expected, but got {len(first)}D and {len(second)}D tensors: Got wrong "
+            f"shapes for {name}, {list(first)} and {list(second)}"
         )
     if first != second:
         raise RuntimeError(
@@ -155,7 +155,9 @@ def _check_batches(name, batch1, batch2):
     for role, operand in (("batch1", batch1), ("batch2", batch2)):
         if operand.ndim != 3:
             shape = list(operand.shape)
-            raise RuntimeError(f"{role} must be a 3D tensor: {name} got one of shape {shape}")
+            raise RuntimeError(
+                f"{role} must be a 3D tensor: {name} got one of shape {shape} (Shape mismatch)"
+            )
     expected, got = [batch1.shape[0], batch1.shape[2]], list(batch2.shape[:2])
     if expected != got:
         raise RuntimeError(

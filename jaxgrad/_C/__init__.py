@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib
 import importlib.machinery
 import sys
@@ -85,6 +86,52 @@ def _is_torch_function_mode_enabled() -> bool:
 def _len_torch_function_stack() -> int:
     """The number of modes that are entered."""
     return len(torch_function.modes.get())
+
+
+def _pop_torch_function_stack():
+    """Leave the innermost mode, and return it."""
+    mode = torch_function.modes.get()[-1]
+    torch_function.exit_mode(mode)
+    return mode
+
+
+class _TorchFunctionState(enum.Enum):
+    """What overrides functions: classes and modes, modes alone, or nothing."""
+
+    ENABLED = 0
+    SUBCLASSES_DISABLED = 1
+    ALL_DISABLED = 2
+
+
+def _get_torch_function_state() -> _TorchFunctionState:
+    """What overrides functions here."""
+    if _is_torch_function_enabled():
+        return _TorchFunctionState.ENABLED
+    is_all = _is_torch_function_all_disabled()
+    return _TorchFunctionState.ALL_DISABLED if is_all else _TorchFunctionState.SUBCLASSES_DISABLED
+
+
+def _set_torch_function_state(state: _TorchFunctionState):
+    """Let classes and modes override functions, modes alone, or nothing."""
+    torch_function.classes_override.set(state is _TorchFunctionState.ENABLED)
+    if state is _TorchFunctionState.ALL_DISABLED:
+        torch_function.modes.set(())
+
+
+# functions of tensors are never dispatched to `__torch_dispatch__`, so there is nothing to stop
+_DisableTorchDispatch = contextlib.nullcontext
+
+has_lapack = has_spectral = has_mkl = True  # XLA and LAPACK compute what these libraries do
+
+
+def _get_cpu_capability() -> str:
+    """PyTorch's name for the widest vectors of the processor."""
+    return importlib.import_module("jaxgrad.backends.cpu").get_cpu_capability()
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of devices that extensions of PyTorch add: there are none."""
+    return "privateuseone"
 
 
 class DispatchKey:
@@ -222,7 +269,13 @@ def _jit_set_profiling_mode(on: bool) -> bool:
 
 _jit_set_profiling_executor = _jit_set_texpr_fuser_enabled = _jit_set_profiling_mode
 _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_mode
-_jit_set_nvfuser_enabled = _jit_set_profiling_mode
+_jit_set_nvfuser_enabled = _jit_set_num_profiled_runs = _jit_set_profiling_mode
+_jit_set_inline_everything_mode = _set_graph_executor_optimize = _jit_set_profiling_mode
+
+
+def _get_graph_executor_optimize(on: bool | None = None) -> bool:
+    """Return True: XLA optimizes what it compiles."""
+    return True
 
 
 def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:

@@ -17,6 +17,7 @@ import types as _types
 
 from ..frontend import settings as _settings
 from ..names.missing import missing_in
+from ..tape import settings as _process_settings
 from . import cpu as cpu
 from . import cuda as cuda
 from . import cudnn as cudnn
@@ -29,16 +30,46 @@ from . import mps as mps
 from . import nnpack as nnpack
 from . import openmp as openmp
 from . import opt_einsum as opt_einsum
+from . import python_native as python_native
 from . import quantized as quantized
+from . import xnnpack as xnnpack
+
+
+def disable_global_flags():
+    """Let the settings of `cudnn`, `mkldnn` and this module be set for blocks alone, by `flags`.
+
+    An assignment raises RuntimeError from then on.
+
+    >>> import subprocess, sys
+    >>> code = "from jaxgrad import backends; backends.disable_global_flags(); "
+    >>> code += "backends.cudnn.benchmark = True"
+    >>> done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    >>> print(done.stderr.splitlines()[-1][:69])
+    RuntimeError: not allowed to set torch.backends.cudnn flags after dis
+    """
+    _process_settings.put("flags_are_frozen", True)
+
+
+def flags_frozen() -> bool:
+    """Return whether `disable_global_flags` has been called.
+
+    >>> jaxgrad.backends.flags_frozen()
+    False
+    """
+    return _process_settings.get("flags_are_frozen")
 
 
 class _Backends(_types.ModuleType):
     """The module, with a setting."""
 
-    fp32_precision = property(
-        lambda _: _settings.get_fp32_precision(),
-        lambda _, precision: _settings.set_fp32_precision(precision),
-    )
+    @property
+    def fp32_precision(self):
+        return _settings.get_fp32_precision()
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision):
+        _process_settings.refuse_if_frozen(__name__)
+        _settings.set_fp32_precision(precision)
 
 
 __getattr__ = missing_in(__name__)

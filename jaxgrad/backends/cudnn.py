@@ -6,13 +6,12 @@ that of `torch.set_float32_matmul_precision`.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 from ..core.device import has
 from ..names.missing import missing_in
 from ..tape.settings import flags as _settings
-from ..tape.settings import make_flags
+from ..tape.settings import flags_for_block, make_flags, put_unless_frozen
 
 _FLAGS = "enabled", "benchmark", "deterministic", "allow_tf32", "benchmark_limit", "fp32_precision"
 enabled, benchmark, deterministic, allow_tf32, benchmark_limit = True, False, False, True, 10
@@ -44,12 +43,19 @@ def is_acceptable(tensor) -> bool:
     >>> jaxgrad.backends.cudnn.is_acceptable(jaxgrad.ones(1, device="cpu"))
     False
     """
-    return enabled and tensor.is_cuda and tensor.dtype.is_floating_point
+    is_enabled = sys.modules[__name__].enabled  # a setting of the process
+    return is_enabled and tensor.is_cuda and tensor.dtype.is_floating_point
 
 
-@contextlib.contextmanager
-def flags(**settings):
-    """Set these settings in the block. Raises KeyError for one that is not among them.
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+):
+    """Set all settings in the block, those that are not given to these defaults.
 
     >>> with jaxgrad.backends.cudnn.flags(benchmark_limit=3):
     ...     jaxgrad.backends.cudnn.benchmark_limit
@@ -57,18 +63,9 @@ def flags(**settings):
     >>> jaxgrad.backends.cudnn.benchmark_limit
     10
     """
-    module = sys.modules[__name__]
-    if not settings.keys() <= set(_FLAGS):
-        raise KeyError(f"cudnn.flags: {', '.join(sorted(settings.keys() - set(_FLAGS)))}")
-    before = {name: getattr(module, name) for name in settings}
-    try:
-        for name, value in settings.items():
-            setattr(module, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)
+    values = enabled, benchmark, deterministic, allow_tf32, benchmark_limit, fp32_precision
+    return flags_for_block(__name__, dict(zip(_FLAGS, values, strict=True)))
 
 
 __getattr__ = missing_in(__name__)
-make_flags(__name__, *_FLAGS)
+make_flags(__name__, *_FLAGS, write=put_unless_frozen)

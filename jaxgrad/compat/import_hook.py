@@ -14,9 +14,8 @@ from pathlib import Path
 
 import jaxgrad
 
-from .. import ops
 from ..names.finder import alias_spec
-from ..names.missing import reasons, why_missing
+from ..names.missing import why_missing
 from ..names.not_provided import has_module, how_asked, offer
 from ..version import __version__
 
@@ -77,10 +76,8 @@ class TorchModule(types.ModuleType):
 
 
 def is_of_torch(name: str) -> bool:
-    """Whether `from torch import *` imports a name: a public function, or a value that is no
-    function.
-    """
-    return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in JAXGRADS)
+    """Whether `from torch import *` imports a name: none that PyTorch lacks."""
+    return name not in JAXGRADS
 
 
 # the user's own pickling keeps the name of the module, as it does for other modules

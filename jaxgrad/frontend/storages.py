@@ -746,6 +746,11 @@ class TypedStorage(StorageBase):
         return id(self._storage)
 
 
+def default_type():
+    """The type of storages of the default dtype, `torch.Storage`."""
+    return TYPES[f"{dtypes.get_default_dtype().scalar_type}Storage"]
+
+
 def _read(dtype, buffer, byte_order=None, count=-1, offset=0):
     return _numbers(buffer, byte_order, count, offset, dtype)
 

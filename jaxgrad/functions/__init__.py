@@ -15,10 +15,7 @@ from ..tape.tensor import Tensor
 
 # the functions of `jaxgrad` by module
 FUNCTIONS = {
-    "activation": (
-        "_safe_softmax "
-        "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
-    ),
+    "activation": ("_safe_softmax prelu rrelu rrelu_ selu selu_"),
     "combinations": "cartesian_prod combinations",
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
     "convolution": (
@@ -26,14 +23,13 @@ FUNCTIONS = {
         "conv_transpose3d"
     ),
     "creation": (
-        "empty_permuted empty_strided from_file frombuffer range scalar_tensor tril_indices "
-        "triu_indices"
+        "_efficientzerotensor empty_permuted empty_strided from_file frombuffer range "
+        "scalar_tensor tril_indices triu_indices"
     ),
     "distance": "cdist cosine_similarity pairwise_distance pdist",
     "dropout": (
         "_fused_dropout alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout "
-        "feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout "
-        "native_dropout_backward"
+        "feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout"
     ),
     "einsum": "einsum",
     "embedding": "embedding_bag",
@@ -69,8 +65,8 @@ FUNCTIONS = {
     "pointwise": "_conj _neg_view float_power where",
     "polynomial": "vander",
     "pooling": (
-        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
-        "avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
+        "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices "
+        "max_pool2d max_pool3d"
     ),
     "quantization": (
         "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
@@ -139,15 +135,17 @@ OPERATORS = (
     "_native_batch_norm_legit_no_training "
     "_safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
     "_unsafe_masked_index_put_accumulate _cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
-    "adaptive_avg_pool2d adaptive_avg_pool3d "
     "_grid_sampler_2d_cpu_fallback cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "
-    "native_dropout_backward prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ "
+    "prelu rrelu rrelu_ "
     "selu selu_ ctc_loss _cudnn_ctc_loss"
 )
 
 # functions in `jaxgrad.ops` alone, by module: most are names that libraries of GPUs had
 ONLY_OPERATORS = {
+    "dropout": "native_dropout_backward",
+    "activation": "prelu_backward rrelu_with_noise rrelu_with_noise_",
+    "pooling": "adaptive_avg_pool2d adaptive_avg_pool3d",
     "normalization": (
         "_batch_norm_no_update _batch_norm_with_update _weight_norm_cuda_interface "
         "cudnn_batch_norm_backward miopen_batch_norm_backward"

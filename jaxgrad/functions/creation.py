@@ -110,6 +110,12 @@ def empty_permuted(size, physical_layout, **options: Unpack[FactoryOptions]) -> 
 
 
 @api_boundary
+def _efficientzerotensor(*size, **options: Unpack[FactoryOptions]) -> Tensor:
+    """Return a tensor of zeros, for which XLA needs no memory inside of a program."""
+    return zeros(*size, **options)
+
+
+@api_boundary
 def scalar_tensor(s, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return a 0-d tensor of a number, by default in the default dtype.
 

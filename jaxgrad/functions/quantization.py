@@ -213,6 +213,9 @@ class QuantizedTensor(Tensor):
             suffixes.append(f"axis={self._axis}")
         return arrays.with_suffixes(f"tensor({arrays.body(array, dtypes.float32)}", suffixes)
 
+    def __format__(self, specification):
+        return object.__format__(self, specification)
+
     def __deepcopy__(self, memo):
         return _like(self._integers(), self)
 

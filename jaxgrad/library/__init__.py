@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ._custom_op import CustomOpDef as CustomOpDef
 from ._custom_op import Library as Library
+from ._custom_op import _scoped_library as _scoped_library
 from ._custom_op import custom_op as custom_op
 from ._custom_op import define as define
 from ._custom_op import get_ctx as get_ctx

@@ -406,3 +406,13 @@ def get_ctx() -> FakeImplCtx:
             "get_ctx() was called outside of a function given to register_fake: call it there"
         )
     return FakeImplCtx()
+
+
+@contextlib.contextmanager
+def _scoped_library(*args, **kwargs):
+    """A library whose operators are removed at the end of the block."""
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import ops
 from ..core.device import default_device, device_of
 from ..core.tracebacks import shows_users_frames
+from ..ops.aten import Overload, Packet
 from ..tape import mode
 from . import _call
 from ._schema import bind, parse
@@ -15,7 +16,7 @@ RESERVED = ("aten", "prim", "prims")
 _namespaces = {}
 
 
-class OpOverload:
+class OpOverload(Overload):
     """An operator that a user defined, as `torch.ops.NAMESPACE.NAME.default`.
 
     A call binds its arguments by the schema, runs the kernel for their device, and records it.
@@ -122,7 +123,7 @@ class OpOverload:
         self._function = _call.function_of(self)
 
 
-class OpOverloadPacket:
+class OpOverloadPacket(Packet):
     """The overloads of one name, as `torch.ops.NAMESPACE.NAME`; a call takes the default one."""
 
     def __init__(self, namespace: str, name: str):
@@ -134,7 +135,7 @@ class OpOverloadPacket:
         return list(self._overloads)
 
     def __getattr__(self, name):
-        if name.startswith("__") or name not in vars(self).get("_overloads", ()):
+        if name.startswith("__") or name not in self._overloads:
             raise AttributeError(
                 f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name "
                 f"'{name}'"

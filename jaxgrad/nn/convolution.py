@@ -1,6 +1,7 @@
 """Layers of convolutions and transposed convolutions in one to three dimensions."""
 
 import math
+import types
 from collections.abc import Sequence
 
 from ..core import dtypes
@@ -17,6 +18,17 @@ from .parameter import new_parameter
 _MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
+def _named(function, name):
+    """The same function under another name, which errors of its arguments show."""
+    code, names = function.__code__, function.__globals__
+    copy = types.FunctionType(
+        code, names, code.co_name, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+    copy.__doc__, copy.__qualname__ = function.__doc__, name
+    return copy
+
+
 class _Convolution(Module):
     """A convolution layer of `dimensions` spatial dimensions."""
 
@@ -29,6 +41,11 @@ class _Convolution(Module):
 
     dimensions = 0
     transposed = False
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if cls.__module__ == __name__ and "__init__" not in vars(cls):
+            cls.__init__ = _named(cls.__init__, f"{cls.__name__}.__init__")
 
     def __init__(
         self,

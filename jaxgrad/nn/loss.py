@@ -30,24 +30,35 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 def _reduction(reduction, size_average=None, reduce=None):
     """Return the number of a reduction; `size_average` and `reduce` are its deprecated spelling."""
     if size_average is not None or reduce is not None:
-        reduction = _deprecated_reduction(
-            size_average is None or bool(size_average), reduce is None or bool(reduce)
-        )
+        reduction = deprecated_reduction(size_average, reduce)
+    return number_of(reduction)
+
+
+def number_of(reduction: str) -> int:
+    """The number of a reduction. Raises ValueError for what is none."""
+    if reduction == "elementwise_mean":
         warnings.warn(
-            "size_average and reduce args will be deprecated, "
-            f"please use reduction='{reduction}' instead.",
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
             stacklevel=users_stacklevel(),
         )
+        reduction = "mean"
     if reduction not in _REDUCTIONS:
         known = ", ".join(map(repr, _REDUCTIONS))
         raise ValueError(f"{reduction} is not a valid value for reduction: choose one of {known}")
     return _REDUCTIONS[reduction]
 
 
-def _deprecated_reduction(size_average, reduce):
-    if not reduce:
-        return "none"
-    return "mean" if size_average else "sum"
+def deprecated_reduction(size_average, reduce, warns: bool = True) -> str:
+    """The reduction that two deprecated arguments stand for."""
+    reduces, averages = reduce is None or bool(reduce), size_average is None or bool(size_average)
+    reduction = "none" if not reduces else "mean" if averages else "sum"
+    if warns:
+        warnings.warn(
+            "size_average and reduce args will be deprecated, "
+            f"please use reduction='{reduction}' instead.",
+            stacklevel=users_stacklevel(),
+        )
+    return reduction
 
 
 def _warn_if_broadcast(input, target):

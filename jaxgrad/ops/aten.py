@@ -45,7 +45,15 @@ class _Shared:
         return self
 
 
-class OpOverloadPacket(_Shared):
+class Packet(_Shared):
+    """What has the overloads of an operator, PyTorch's or the user's."""
+
+
+class Overload(_Shared):
+    """An operator with types of arguments, PyTorch's or the user's."""
+
+
+class OpOverloadPacket(Packet):
     """An operator. Its attributes are its overloads, all of which choose by their arguments."""
 
     def __init__(self, name: str, find: Callable):
@@ -78,7 +86,7 @@ class OpOverloadPacket(_Shared):
     __repr__ = __str__
 
 
-class OpOverload(_Shared):
+class OpOverload(Overload):
     """An operator with types of arguments: `torch.ops.aten.add.Tensor`."""
 
     namespace = "aten"

@@ -55,6 +55,7 @@ class ProcessSettings:
         self.hub_folder: str | None = None  # None: as the environment says
         self.start_method: str | None = None  # of processes, once one has been needed
         self.sharing_strategy = "file_descriptor"
+        self.flags_are_frozen = False  # those of backends
         # conversions of a module give it other parameters, or exchange them with these
         self.overwrites_parameters = self.swaps_parameters = False
 
@@ -89,10 +90,10 @@ def put_for_block(name: str, value):
         put(name, before)
 
 
-def _flag(name: str, value) -> property:
+def _flag(name: str, value, write=put) -> property:
     """An attribute of a class that is a setting of the process."""
     setattr(process, name, value)
-    return property(lambda _: get(name), lambda _, new: put(name, new))
+    return property(lambda _: get(name), lambda _, new: write(name, new))
 
 
 def flags(name: str, **defaults):
@@ -101,11 +102,36 @@ def flags(name: str, **defaults):
     return type("Flags", (), {"__doc__": f"The settings of {name}."} | members)()
 
 
-def make_flags(module_name: str, *names: str):
-    """Make variables of a module settings of the process."""
+def make_flags(module_name: str, *names: str, write=put):
+    """Make variables of a module settings of the process. write: how an assignment sets one."""
     module = sys.modules[module_name]
-    members = {name: _flag(f"{module_name}.{name}", getattr(module, name)) for name in names}
-    module.__class__ = type("Module", (types.ModuleType,), members)
+    flags = {name: _flag(f"{module_name}.{name}", getattr(module, name), write) for name in names}
+    module.__class__ = type("Module", (types.ModuleType,), flags)
+
+
+def put_unless_frozen(name: str, value):
+    """Change a setting of a library. Raises RuntimeError after `backends.disable_global_flags`."""
+    refuse_if_frozen(name.rpartition(".")[0])
+    put(name, value)
+
+
+def refuse_if_frozen(module_name: str):
+    """Raise RuntimeError if the settings of the libraries can be set for blocks alone."""
+    if get("flags_are_frozen"):
+        place = module_name.replace("jaxgrad", "torch", 1)
+        raise RuntimeError(
+            f"not allowed to set {place} flags after disable_global_flags; please use flags() "
+            "context manager instead"
+        )
+
+
+@contextlib.contextmanager
+def flags_for_block(module_name: str, values: dict):
+    """Set settings of a module that `make_flags` has made, frozen or not, in the block."""
+    with contextlib.ExitStack() as stack:
+        for name, value in values.items():
+            stack.enter_context(put_for_block(f"{module_name}.{name}", value))
+        yield
 
 
 def noted(read: Callable[[Any], Any]):

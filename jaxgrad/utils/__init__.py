@@ -11,7 +11,8 @@ from . import hooks as hooks
 
 # imported late: few programs use one
 _MODULES = (
-    *("_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension"),
+    *("_foreach_utils", "_mode_utils", "_pytree", "benchmark", "checkpoint", "collect_env"),
+    "cpp_extension",
     *("data", "dlpack", "model_zoo", "serialization", "tensorboard", "weak"),
 )
 

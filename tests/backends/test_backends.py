@@ -4,6 +4,7 @@ import pytest
 from helpers.as_torch import as_torch, error
 
 import jaxgrad as torch
+from jaxgrad.tape import settings
 
 
 @as_torch("""
@@ -43,3 +44,27 @@ def test_attention_in_half_precision_keeps_what_is_set():
         assert cuda.fp16_bf16_reduction_math_sdp_allowed()
     finally:
         cuda.allow_fp16_bf16_reduction_math_sdp(False)
+
+
+@as_torch
+def test_flags_that_are_frozen(torch):
+    backends = torch.backends
+    flags = [(backends.cudnn, "benchmark"), (backends.mkldnn, "enabled")]
+    before = backends.flags_frozen()
+    backends.disable_global_flags()
+    try:
+        results = [error(setattr, *flag, True, words="not allowed to set") for flag in flags]
+        with backends.cudnn.flags(benchmark=True), backends.mkldnn.flags(enabled=False):
+            inside = [backends.cudnn.benchmark, backends.cudnn.enabled, backends.mkldnn.enabled]
+        backends.opt_einsum.enabled = True
+        return [before, backends.flags_frozen(), results, inside, backends.cudnn.benchmark]
+    finally:
+        thaw(torch)
+
+
+def thaw(framework):
+    """PyTorch has no way to undo `disable_global_flags` but its variable."""
+    if framework is torch:
+        settings.put("flags_are_frozen", False)
+    else:
+        framework.backends.__allow_nonbracketed_mutation_flag = True

@@ -122,7 +122,7 @@ from torch import _meta_registrations, AVG
 from torch.fft import common_args
 print(hasattr(torch, "AVG"), hasattr(torch.fft, "common_args"), AVG == AVG, common_args != AVG)
 from torch.fft import common_args as again
-print(again is common_args, importlib.util.find_spec("torch._refs"))
+print(again is common_args, importlib.util.find_spec("torch._prims"))
 for text in ("from torch.fft import fft22", "import torch.fft.fft22", "import torch.nothing"):
     try:
         exec(text)

@@ -2,11 +2,14 @@
 functions are the oracles.
 """
 
+import copy
 import importlib
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as scipy_sparse
+from helpers.as_torch import as_torch, error
 
 import jaxgrad as torch
 
@@ -314,3 +317,105 @@ def test_nodes_without_a_gradient():
     assert first.tolist() == [2] and second.tolist() == [1]
     with pytest.raises(RuntimeError, match="not twice"):
         second.backward()
+
+
+@as_torch("""
+    [True, False, False, 'privateuseone']
+    [False, True, [True, False]]
+    [True, False]
+    ['x86_64', True]
+    True
+    True
+""")
+def test_names_of_the_library_that_test_suites_call(torch):
+    C = torch._C
+    states = C._TorchFunctionState
+    with C.DisableTorchFunctionSubclass():
+        inside = C._get_torch_function_state() == states.ENABLED
+    before = C._get_torch_function_state()
+    C._set_torch_function_state(states.SUBCLASSES_DISABLED)
+    changed = C._is_torch_function_enabled()
+    C._set_torch_function_state(before)
+    with torch.utils._mode_utils.no_dispatch():
+        same = [torch.utils._mode_utils.all_same_mode(x) for x in ([None, None], [None, 1])]
+    capabilities = torch.cpu.get_capabilities()
+    return [
+        [before == states.ENABLED, inside, changed, C._get_privateuse1_backend_name()],
+        [bool(torch._utils._is_privateuse1_backend_available()), C.has_lapack, same],
+        [
+            capabilities["avx2"] == torch.cpu._is_avx2_supported(),
+            torch.cpu._is_amx_fp16_supported(),
+        ],
+        [capabilities["architecture"], C._get_cpu_capability() == "AVX512"],
+        isinstance(torch.ops.aten.add.Tensor, torch._ops.OpOverload),
+        isinstance(torch.ops.aten.add, torch._ops.OpOverloadPacket),
+    ]
+
+
+@as_torch("""
+    [0, 1, 2, 1]
+    ['mean', 'sum']
+    ValueError('x is not a valid value for reduction')
+""")
+def test_reductions_by_numbers(torch):
+    module = importlib.import_module(f"{torch.__name__}.nn._reduction")
+    with warnings.catch_warnings(action="ignore"):
+        numbers = [module.get_enum(name) for name in ("none", "mean", "sum", "elementwise_mean")]
+        texts = [module.legacy_get_string(*pair) for pair in ((None, True), (False, None))]
+    return [numbers, texts, error(module.get_enum, "x", words="is not a valid value for reduction")]
+
+
+@as_torch("""
+    tensor([[2.0, 5.0]])
+    tensor([[0.0, 0.0]])
+    tensor([[5.0, -3.0]])
+    tensor([[0.5, 0.5]])
+    tensor(4.0)
+    tensor([1.0, 4.0])
+    tensor([[1, 4]], dtype=int32)
+    tensor([[0.0, 0.0]])
+""")
+def test_references_are_the_operators(torch):
+    refs, x = importlib.import_module(f"{torch.__name__}._refs"), torch.tensor([[1.0, 4.0]])
+    return [
+        refs.add(x, 1),
+        refs.nn.functional.relu(-x),
+        refs.fft.fft(x).real,
+        refs.special.expit(0 * x),
+        refs.linalg.norm(x, 1),
+        refs.view(x, (2,)),
+        refs._conversions.int(x),
+        refs.zero(x),
+    ]
+
+
+@as_torch("""
+    [False, False, False, False, False, False, False, False, False, False, False, False, False]
+    [True, True, True, True, True, True, True, True, True]
+    [False, True]
+    ['aten.silu', 'aten.view', 'aten.sigmoid_backward']
+    tensor(0.0)
+""")
+def test_operators_that_are_no_functions_of_torch(torch):
+    names = (
+        "zero silu gelu view to expand linear mse_loss one_hot add_ copy_ slice sigmoid_backward"
+    )
+    public = "relu relu_ conv2d rsub native_dropout adaptive_avg_pool1d _softmax eig index_put_"
+    packets = (torch.ops.aten.silu, torch.ops.aten.view, torch.ops.aten.sigmoid_backward)
+    return [
+        [hasattr(torch, name) for name in names.split()],
+        [hasattr(torch, name) for name in public.split()],
+        [hasattr(torch, "_foreach_zero"), hasattr(torch, "_foreach_zero_")],
+        [str(packet) for packet in packets],
+        packets[0](torch.tensor(0.0)),
+    ]
+
+
+def test_copies_of_operators_of_the_user_are_the_operators():
+    with torch.library._scoped_library("private_names", "FRAGMENT") as library:
+        library.define("f(Tensor x) -> Tensor")
+        packet = torch.ops.private_names.f
+        assert copy.deepcopy({"op": packet, "default": packet.default}) == {
+            "op": packet,
+            "default": packet.default,
+        }

@@ -274,3 +274,17 @@ def test_a_storage_is_written_to_a_file():
 def test_the_address_of_no_elements():
     x = jaxgrad.ones(2, 2)
     assert x[0:0].data_ptr() == 0 and x.untyped_storage().data_ptr() != 0
+
+
+@as_torch("""
+    'torch.float32'
+    'torch.float64'
+    True
+""")
+def test_the_default_storage(torch):
+    before, x = str(torch.Storage(3).dtype), torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return [before, str(torch.Storage(3).dtype), torch.Storage is torch.DoubleStorage]
+    finally:
+        torch.set_default_dtype(x)

@@ -51,3 +51,8 @@ def test_strides_of_empty_tensors():
             assert (tuple(tensor.shape), tensor.stride()) == (size, stride)
     tensor = jaxgrad.empty_permuted((2, 3, 4), (1, 0, 2), dtype=jaxgrad.int32)
     assert tensor.stride() == (4, 8, 1) and tensor.dtype is jaxgrad.int32
+
+
+def test_efficient_zeros_are_zeros():
+    zeros = jaxgrad._efficientzerotensor((2, 3), dtype=jaxgrad.float64)
+    assert zeros.tolist() == [[0, 0, 0], [0, 0, 0]] and zeros.dtype == jaxgrad.float64

@@ -1,5 +1,6 @@
 """Layers of convolutions and of windows, as PyTorch has them."""
 
+import inspect
 import math
 
 import pytest
@@ -147,3 +148,21 @@ def test_channels_that_come_last_are_named():
     with pytest.raises(RuntimeError, match=r"but got 6 channels instead: .*movedim\(-1, -3\)"):
         layer(images)
     assert layer(images.movedim(-1, -3)).shape == (1, 2, 4, 3)
+
+
+@as_torch("""
+    TypeError("Conv2d.__init__() got an unexpected keyword argument 'kernel'")
+    TypeError(
+     "Conv1d.__init__() missing 2 required positional arguments: 'out_channels' and "
+     "'kernel_size'")
+    TypeError("ConvTranspose3d.__init__() missing 1 required positional argument: 'kernel_size'")
+    ['1', [1, 1]]
+""")
+def test_errors_of_arguments_name_the_layer(torch):
+    nn = torch.nn
+    return [
+        error(lambda: nn.Conv2d(kernel=3), words="unexpected keyword argument"),
+        error(lambda: nn.Conv1d(3), words="missing 2 required positional arguments"),
+        error(lambda: nn.ConvTranspose3d(1, 2), words="missing 1 required positional argument"),
+        [str(inspect.signature(nn.Conv2d).parameters["stride"].default), nn.Conv2d(1, 2, 3).stride],
+    ]

@@ -7,6 +7,7 @@ import warnings
 import jax
 import numpy as np
 import pytest
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 from jaxgrad.core import dtypes
@@ -365,3 +366,16 @@ def test_reading_warns_of_nothing():
             1,
             "tensor([1.], requires_grad=True)",
         )
+
+
+@as_torch
+def test_sizes_are_of_ints(torch):
+    size, words = torch.Size, "takes an iterable of 'int'"
+    good = ([True], [torch.tensor(2)], torch.tensor([1, 2]), range(3), {1: 2}, [np.int64(3)])
+    bad = ([1.5], [1, "a"], [None], "ab", [torch.tensor(2.5)], [torch.tensor([1, 2])], [[1]])
+    return [
+        [str(size(sizes)) for sizes in good],
+        [error(size, sizes, words=words) for sizes in bad],
+        error(lambda: size([1]) + (2.5,), words=words),
+        [size([1]) + (2,), size([1]) * 2],
+    ]

@@ -46,7 +46,8 @@ LAYERS = (
             "_higher_order_ops",
             "_inductor",
         ),
-        *("_linalg_utils", "_lobpcg", "_subclasses", "_vmap_internals"),
+        *("_linalg_utils", "_lobpcg", "_native", "_ops", "_refs", "_subclasses"),
+        *("_utils_internal", "_vendor", "_vmap_internals"),
         *("_tensor", "_tensor_str", "_utils", "futures"),
         *(
             "accelerator",
