@@ -35,7 +35,9 @@ def _extent(value, place: int):
             return operator.index(value)
         except TypeError:
             pass
-    elif hasattr(type(value), "__add__") and not isinstance(value, float | complex | str):
+    elif hasattr(type(value), "__add__") and not isinstance(
+        value, float | complex | str | list | tuple
+    ):
         return value
     kind = type(value).__name__
     raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is {kind!r})")
