@@ -327,6 +327,8 @@ def other_out(expected, dtype) -> str:
     names = [_NAMES_OF_INTEGERS.get(kind.name) or _c_type(kind) for kind in (expected, dtype)]
     # the last words are those of further checks of PyTorch
     words = "the output tensor's dtype is wrong, the out tensor must be same dtype as the result"
+    if expected is dtypes.bool:
+        words = "the operator does not support non-boolean outputs"
     return f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead: {words}"
 
 

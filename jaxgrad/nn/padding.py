@@ -58,6 +58,8 @@ def pad(
 
 
 def _check_lengths(input, pad):
+    if any(isinstance(size, str) for size in pad):
+        raise TypeError(f"pad(): argument 'pad' must be tuple of ints, but has a str: {pad}")
     if len(pad) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, but got {list(pad)}")
     if len(pad) > 2 * input.ndim:

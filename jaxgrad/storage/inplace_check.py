@@ -320,6 +320,8 @@ def write_into(name: str, call, leaves, out):
     if call.primitive.rule.returns_list and not isinstance(out, Tensor):
         _check_count(name, call.outputs, targets)
     tags = call.primitive.rule.tags
+    if "exact_real_out" in tags and not any(_is_complex(leaf) for leaf in leaves):
+        tags |= {"exact_out"}
     check_outputs(name, call.outputs, targets, tags, call.primitive.rule.outputs)
     if "separate_out" in tags and any(share_elements(leaf, targets[0]) for leaf in leaves):
         raise RuntimeError(f"{PARTLY_SHARED} {name} reads the tensor that out= writes to")
@@ -329,6 +331,10 @@ def write_into(name: str, call, leaves, out):
     ):
         give(name, _cast(call, result, target.dtype), target)
     return out if isinstance(out, Tensor) else call.primitive.pack(targets)
+
+
+def _is_complex(leaf) -> bool:
+    return isinstance(leaf, Tensor) and leaf.dtype.is_complex
 
 
 def _check_count(name, outputs, targets):

@@ -219,5 +219,8 @@ def test_settings_of_precision_follow_one_another():
             owner.fp32_precision = "low"
     with pytest.raises(RuntimeError, match="'cuda' does not support precision 'bf16'"):
         matmul.fp32_precision = "bf16"
+    with backends.mkldnn.flags(enabled=True, fp32_precision="tf32"):
+        assert backends.mkldnn.enabled and backends.mkldnn.fp32_precision == "tf32"
+    assert not backends.mkldnn.enabled and backends.mkldnn.fp32_precision == "none"
     parts = backends.cudnn, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn.matmul
     assert [part.fp32_precision for part in parts] == ["none", "tf32", "tf32", "none"]

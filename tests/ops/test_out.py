@@ -159,6 +159,22 @@ def test_out_of_products_and_factors(call):
         call(torch.empty(0, dtype=torch.float64))
 
 
+def test_out_of_abs():
+    """Of real numbers it has their dtype, of complex numbers theirs or a real one."""
+    for dtype in (torch.float64, torch.float16, torch.complex64):
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float"):
+            torch.abs(VECTOR, out=torch.empty(0, dtype=dtype))
+    numbers = torch.tensor([3 + 4j])
+    for dtype in (torch.float32, torch.float64, torch.complex64):
+        assert torch.abs(numbers, out=torch.empty(0, dtype=dtype)).tolist() == [5]
+
+
+@pytest.mark.parametrize("name", ["isneginf", "isposinf"])
+def test_out_of_a_condition_is_bool(name):
+    with pytest.raises(RuntimeError, match="does not support non-boolean outputs"):
+        getattr(torch, name)(VECTOR, out=torch.empty(2))
+
+
 PAIRS = ["cummax", "cummin", "max", "min", "median", "nanmedian", "sort", "mode"]
 
 

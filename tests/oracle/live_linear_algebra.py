@@ -107,3 +107,33 @@ def test_slopes_of_samples():
     first, second = 10 ** RANDOM.uniform(-1, 3, (2, 200))
     place = RANDOM.beta(first, second).clip(1e-3, 1 - 1e-3)
     compare(lambda m, *x: [m._dirichlet_grad(*x)], place, first, first + second, rtol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "asin", "acos", "asinh", "acosh", "log", "atanh"])
+def test_branch_cuts(name):
+    """On the axes, with both signs of the other part: numpy compares -0 and 0 as equal, the side of
+    a cut differs in the sign of a part that is not 0."""
+    sizes = RANDOM.standard_normal(5) * 3
+    for zero in (0.0, -0.0):
+        for parts in ((sizes, zero), (zero, sizes)):
+            array = numpy.empty(5, complex)
+            array.real, array.imag = parts
+            compare(lambda m, z: [getattr(m, name)(z.detach())], array)
+
+
+@pytest.mark.parametrize("name", ["div", "true_divide", "sub", "add", "mul"])
+def test_numbers_before_bytes(name):
+    for dtype in (numpy.uint8, numpy.int8):
+        array = RANDOM.integers(1, 100, 4).astype(dtype)
+        for number in (*RANDOM.integers(-300, 300, 4).tolist(), 2.5):
+            results = [
+                getattr(module, name)(number, module.tensor(array)).numpy()
+                for module in (torch, jaxgrad)
+            ]
+            assert results[0].dtype == results[1].dtype
+            numpy.testing.assert_allclose(*results[::-1], 1e-6)
+
+
+def test_tiny_numbers_in_lgamma():
+    array = 10.0 ** RANDOM.uniform(-320, -1, 8)
+    compare(lambda m, x: [m.lgamma(x.detach()), m.lgamma(-x.detach())], array, rtol=1e-12)
