@@ -66,7 +66,16 @@ def hardtanh(self, min_val, max_val):
     return jnp.minimum(jnp.maximum(self, low), high)
 
 
-hardtanh.precondition = promotion.refuse_overflow
+def _refuse_limits(self, min_val, max_val):
+    if self.dtype.kind == "u" and min(min_val, max_val) < 0:
+        raise RuntimeError(
+            f"cannot do hardtanh on an unsigned type with negative limits: {min_val}, {max_val}"
+        )
+    promotion.refuse_overflow(self, min_val, max_val)
+
+
+_refuse_limits.of_integers = True
+hardtanh.precondition = _refuse_limits
 
 
 def hardtanh_backward(grad_output, self, min_val, max_val):

@@ -15,7 +15,7 @@ from ..core import dtypes, named_dtypes
 from ..frontend.factories import arange, full
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
-from . import convolution, embedding, normalization, pooling
+from . import activation, convolution, embedding, normalization, pooling
 from .quantization import INTEGERS, _again, _quantized, chosen_parameters, quantize_per_tensor
 
 
@@ -384,6 +384,21 @@ def group_norm(qx, num_groups, weight, bias, eps, output_scale, output_zero_poin
     with no_grad():
         result = normalization.group_norm(qx.dequantize(), num_groups, weight, bias, eps)
     return quantize_per_tensor(result, output_scale, output_zero_point, qx._dtype)
+
+
+def instance_norm(input, weight, bias, eps, output_scale, output_zero_point):
+    """Normalize over the positions of each channel of each sample."""
+    with no_grad():
+        result = normalization.instance_norm(
+            input.dequantize(), weight, bias, None, None, True, 0.1, eps
+        )
+    return quantize_per_tensor(result, output_scale, output_zero_point, input._dtype)
+
+
+def prelu(qx, weight, output_scale, output_zero_point):
+    """`where(x > 0, x, weight * x)`, of a quantized weight."""
+    numbers = activation.prelu(qx.dequantize(), weight.dequantize())
+    return quantize_per_tensor(numbers, output_scale, output_zero_point, qx._dtype)
 
 
 def cat(qx, dim, scale=None, zero_point=None):

@@ -538,6 +538,9 @@ class Hardtanh(Activation, function=hardtanh, min_val=-1.0, max_val=1.0, inplace
                     stacklevel=users_stacklevel(),
                 )
             chosen.append(value if old is None else old)
+        low, high = chosen
+        if not high > low:
+            raise AssertionError(f"max_val ({high}) must be greater than min_val ({low})")
         super().__init__(*chosen, inplace)
 
 

@@ -79,3 +79,14 @@ def test_a_random_slope_in_place_under_strict_versions(training):
         x = jaxgrad.tensor([-1.0, 2.0], requires_grad=True)
         nn.functional.rrelu(x + 0, 0.25, 0.25, training, inplace=True).sum().backward()
     assert x.grad.tolist() == [0.25, 1]
+
+
+def test_limits_of_hardtanh():
+    x = jaxgrad.tensor([0, 1, 5], dtype=jaxgrad.uint8)
+    assert nn.functional.hardtanh(x, 1, 4).tolist() == [1, 1, 4]
+    for function in (nn.functional.hardtanh, jaxgrad.ops.hardtanh_):
+        with pytest.raises(RuntimeError, match="unsigned type with negative limits"):
+            function(x, -1, 1)
+    assert x.tolist() == [0, 1, 5]
+    with pytest.raises(AssertionError, match="must be greater than min_val"):
+        nn.Hardtanh(1, -1)

@@ -15,7 +15,8 @@ _LINEAR_OF_ATTENTION = nn.modules.linear.NonDynamicallyQuantizableLinear
 _OF_SAME_NAMES = (
     *("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"),
     *("Linear", "BatchNorm2d", "BatchNorm3d", "LayerNorm", "GroupNorm", "Dropout", "ELU"),
-    *("Hardswish", "LeakyReLU", "ReLU6"),
+    *("Hardswish", "LeakyReLU", "ReLU6", "PReLU"),
+    *("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
 )
 _WITH_RELU = {
     "LinearReLU": linear.LinearReLU,

@@ -9,7 +9,7 @@ import sys
 from ....names.not_provided import names_of
 from ....nn.pooling import MaxPool2d
 from . import functional as functional
-from .activation import ELU, Dropout, Hardswish, LeakyReLU, ReLU6, Sigmoid, Softmax
+from .activation import ELU, Dropout, Hardswish, LeakyReLU, PReLU, ReLU6, Sigmoid, Softmax
 from .convolution import (
     Conv1d,
     Conv2d,
@@ -21,7 +21,15 @@ from .convolution import (
 from .embedding import Embedding, EmbeddingBag
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
-from .normalization import BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm
+from .normalization import (
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+)
 from .quantize import DeQuantize, Quantize
 
 __all__ = [
@@ -42,12 +50,16 @@ __all__ = [
     "FloatFunctional",
     "GroupNorm",
     "Hardswish",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "LayerNorm",
     "LSTM",
     "LeakyReLU",
     "Linear",
     "MaxPool2d",
     "MultiheadAttention",
+    "PReLU",
     "QFunctional",
     "Quantize",
     "ReLU6",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 from .... import nn
+from ....core.named_dtypes import quint8
+from ....core.tracebacks import users_stacklevel
+from ....frontend.random import randn
 from ....functions import quantized_kernels as kernels
+from ....functions.quantization import quantize_per_tensor
 from ....names.not_provided import names_of
+from ....tape.tensor import Tensor
 from .quantize import QuantizedLayer, output_parameters
 
 
@@ -66,6 +73,42 @@ class LeakyReLU(_Activation):
 
     def forward(self, input):
         return kernels.leaky_relu(input, self.negative_slope, False, self.scale, self.zero_point)
+
+
+class PReLU(_Activation):
+    """`nn.PReLU` on quantized tensors, with a quantized weight."""
+
+    def __init__(self, output_scale, output_zero_point, num_parameters=1):
+        super().__init__(output_scale, output_zero_point)
+        self.num_parameters = num_parameters
+        self.set_weight(quantize_per_tensor(randn(num_parameters), 1.0, 0, quint8))
+
+    # PyTorch keeps its weight, scale and zero point out of files
+    _save_to_state_dict = nn.Module._save_to_state_dict
+    _load_from_state_dict = nn.Module._load_from_state_dict
+
+    def set_weight(self, w: Tensor) -> None:
+        """Take a quantized tensor as the weight."""
+        self.weight = w
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer for the ranges that the observers of one of `nn` have recorded."""
+        layer, weight = cls(*output_parameters(mod), mod.num_parameters), mod.weight.float()
+        observer = mod.qconfig.weight()
+        if observer.dtype is not quint8:
+            warnings.warn(
+                f"PReLU's weight observer should have dtype quint8 but got {observer.dtype}",
+                stacklevel=users_stacklevel(),
+            )
+        observer(weight)
+        scale, zero_point = observer.calculate_qparams()
+        quantized = quantize_per_tensor(weight, float(scale), int(zero_point), quint8)
+        layer.set_weight(quantized)
+        return layer
+
+    def forward(self, input):
+        return kernels.prelu(input, self.weight, self.scale, self.zero_point)
 
 
 class Sigmoid(_Activation):

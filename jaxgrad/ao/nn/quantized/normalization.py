@@ -103,4 +103,49 @@ class GroupNorm(_Normalization, nn.GroupNorm):
         return kernels.group_norm(input, *parameters, self.scale, self.zero_point)
 
 
+class _InstanceNorm(_Normalization, nn.modules.instancenorm._InstanceNorm):
+    """Normalizes by the statistics of each sample; weight and bias are those of a layer of `nn`."""
+
+    _arguments = ("num_features",)
+
+    def __init__(
+        self,
+        num_features,
+        weight,
+        bias,
+        scale,
+        zero_point,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
+        self.weight, self.bias = weight, bias
+        self.scale, self.zero_point = scale, zero_point
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        scale, zero_point = output_parameters(mod)
+        return cls(
+            mod.num_features, mod.weight, mod.bias, scale, zero_point, mod.eps, affine=mod.affine
+        )
+
+    def forward(self, input):
+        parameters = self.weight, self.bias, self.eps
+        return kernels.instance_norm(input, *parameters, self.scale, self.zero_point)
+
+
+class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
+    """`nn.InstanceNorm1d` on quantized tensors."""
+
+
+class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
+    """`nn.InstanceNorm2d` on quantized tensors."""
+
+
+class InstanceNorm3d(_InstanceNorm, nn.InstanceNorm3d):
+    """`nn.InstanceNorm3d` on quantized tensors."""
+
+
 __getattr__, __dir__ = names_of(__name__)
