@@ -117,6 +117,8 @@ def uniform(twister, count, dtype, is_dense, low=0.0, high=1.0):
 
 def scaled(words, unit: _Unit, width, start):
     """Uniform numbers times `width`, plus `start`, rounded once."""
+    if unit.words == 2 and width > 2.0**900:  # whose parts would not be finite
+        return fused(unit.numbers(words), width * 2.0**-64, start * 2.0**-64) * 2.0**64
     if unit.words == 2:
         return fused(unit.numbers(words), width, start)
     # in double precision the product is exact

@@ -545,3 +545,12 @@ def test_a_seed_of_gpus_leaves_the_numbers_of_the_cpu():
     jaxgrad.cuda.manual_seed_all(17)
     if not jaxgrad.cuda.is_available():
         assert jaxgrad.rand(1).item() != first
+
+
+def test_doubles_of_the_widest_range():
+    """Those that PyTorch draws: none of the products is infinite."""
+    jaxgrad.manual_seed(0)
+    most = jaxgrad.finfo(jaxgrad.float64).max
+    numbers = jaxgrad.empty(3, dtype=jaxgrad.float64).uniform_(-most / 2, most / 2)
+    expected = [8.450110543690641e307, 3.7359634351951615e307, -7.30170042980938e306]
+    assert numbers.tolist() == expected
