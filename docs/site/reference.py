@@ -61,6 +61,8 @@ INTERNAL = {
     *("torch.utils.checkpoint.CheckpointOptions", "torch.utils.checkpoint.SavedMetadata"),
     *("torch.utils.collect_env.parallel_info", "torch.utils.data.sampler.new_seed"),
     *("torch.cuda.Properties", "torch.hub.urlparse", "torch.utils.benchmark.timer"),
+    *("torch.nn.parameter.mark_buffer", "torch.nn.parameter.new_parameter"),
+    *("torch.optim.optimizer.StateLoader", "torch.utils.data.sampler.seeded"),
     *("Node.more", "Node.is_freed", "Node.outputs", "Node.edge_at", "Node.retain"),
     *("Node.retained_at", "Node.hooks_of"),
 }
@@ -502,6 +504,11 @@ def _origin(value) -> str:
     return f"{package}.{short}" if is_public else f"{value.__module__}.{name}"
 
 
+def _short(value) -> str:
+    """The text of a value, with classes by their last names."""
+    return MODULE.sub("", re.sub(r"<class '([\w.]+)'>", r"\1", str(value)))
+
+
 def _plain(value) -> str:
     """What is known of a name without a docstring."""
     if isinstance(value, jaxgrad.dtype):
@@ -510,6 +517,10 @@ def _plain(value) -> str:
         return f"The constant {value!r}."
     if inspect.isclass(value) or callable(value):
         return ""
+    if isinstance(value, types.UnionType):
+        return f"The type {_short(value)}."
+    if type(value) in (dict, tuple):
+        return f"The {type(value).__name__} {_short(value)}."
     if value.__doc__ and type(value) is not object:
         return " ".join(value.__doc__.partition("\n\n")[0].split())
     return f"An object of type {type(value).__name__}."

@@ -337,3 +337,15 @@ def test_rows_of_autograd_have_a_count_of_tests_in_place_of_names():
 
 def test_a_page_of_names_that_are_elsewhere_has_an_example():
     assert 'class="highlight"' in body("torch.autograd.grad_mode")
+
+
+def test_types_and_containers_are_shown_by_what_they_hold():
+    assert "The type int | float | bool." in body("torch.types")
+    assert "The tuple (SymInt, SymFloat, SymBool)." in body("torch.types")
+    assert "PEP 604" not in body("torch.types") + body("torch.optim.optimizer")
+
+
+def test_helpers_of_sources_have_no_entry():
+    paths = {entry.path for entries in namespaces().values() for entry in entries}
+    assert "torch.nn.parameter.Parameter" in paths
+    assert "torch.nn.parameter.new_parameter" not in paths
