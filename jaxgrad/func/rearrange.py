@@ -13,6 +13,15 @@ _TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|\w+|\S)")
 _REST = "..."
 
 
+class _Merged(tuple):
+    """The names in a pair of parentheses."""
+
+
+def _is_open(group) -> bool:
+    """Whether `...` stands alone, for dimensions that are not merged."""
+    return group == (_REST,) and type(group) is not _Merged
+
+
 def rearrange(tensor, pattern: str, **axes_lengths: int):
     """Split, permute and merge dimensions by a pattern, as einops does: `"b c h w -> b (c h w)"`.
 
@@ -43,7 +52,7 @@ def rearrange(tensor, pattern: str, **axes_lengths: int):
     wanted = []
     for group in right:
         inside = [size for name in group for size in sizes[name]]
-        wanted += inside if group == (_REST,) else [math.prod(inside)]
+        wanted += inside if _is_open(group) else [math.prod(inside)]
     split = tensor.reshape([sizes[name][i] for name, i in parts])
     return split.permute(order).reshape(wanted)
 
@@ -58,7 +67,7 @@ def _parsed(pattern):
     names = [set(_names(side)) for side in (left, right)]
     if _REST in names[1] - names[0]:
         raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
-    if any(_REST in group and group != (_REST,) for group in left):
+    if any(_REST in group and not _is_open(group) for group in left):
         raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
     if names[0] != names[1]:
         raise ValueError(
@@ -74,9 +83,10 @@ def _side(text):
         if token in "()":
             if (token == "(") == (inside is not None):
                 raise ValueError(f"Imbalanced parentheses in expression: {text!r}")
-            inside = [] if inside is None else groups.append(tuple(inside))
+            inside = [] if inside is None else groups.append(_Merged(inside))
             continue
-        if token != "1" and token != _REST and not token.isidentifier():
+        is_name = token.isidentifier() and token == token.strip("_")
+        if token != "1" and token != _REST and not is_name:
             cure = "rearrange only supports unnamed axes of size 1" if token.isdigit() else ""
             raise ValueError(cure or f"Invalid axis identifier: {token}, in {text!r}")
         names = () if token == "1" else (token,)
