@@ -253,6 +253,17 @@ def _refuse_driver(driver):
         )
 
 
+def _refuse_nan(result, self, *options):
+    values = np.asarray(result[1] if isinstance(result, tuple | list) else result)
+    if np.isnan(values).any():
+        failed = np.isnan(self).any((-2, -1)).astype(int)
+        matrices.raise_for_failures("linalg.svd", failed, _NOT_FINITE)
+
+
+_NOT_FINITE = (
+    "The algorithm failed to converge because the input matrix contained non-finite values."
+)
+linalg_svd.postcondition = linalg_svdvals.postcondition = _refuse_nan
 linalg_svd.tells_missing = True
 linalg_svd.undefined = linalg_svdvals.undefined = (
     "svd_backward: The singular vectors in the complex case are specified up to multiplication by "
@@ -419,6 +430,7 @@ def svd(self, some=True, compute_uv=True):
     return left, tpu_kernels.svdvals(self), right
 
 
+svd.postcondition = _refuse_nan
 svd.tells_missing, svd.undefined = True, linalg_svd.undefined
 
 

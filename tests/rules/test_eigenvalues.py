@@ -1,5 +1,7 @@
 """Eigenvalues and singular values: derivatives where values are equal or 0, and errors."""
 
+import functools
+
 import jax
 import numpy
 import pytest
@@ -422,3 +424,24 @@ def test_the_tangent_of_singular_values_beside_their_vectors():
         (jaxgrad.tensor(direction),),
     )
     numpy.testing.assert_allclose(tangent.numpy(), (ahead - behind) / (2 * step), atol=1e-8)
+
+
+NAN_IN_SECOND = [[[1.0, 2.0], [3.0, 4.0]], [[1.0, float("nan")], [2.0, 3.0]]]
+
+
+@pytest.mark.parametrize("name", ["linalg.svd", "linalg.svdvals", "svd"])
+def test_singular_values_refuse_nan(name):
+    function = functools.reduce(getattr, name.split("."), jaxgrad)
+    batch = jaxgrad.tensor(NAN_IN_SECOND)
+    words = "The algorithm failed to converge because the input matrix contained non-finite values"
+    with pytest.raises(jaxgrad.linalg.LinAlgError, match=rf"\(Batch element 1\): {words}"):
+        function(batch)
+    with pytest.raises(jaxgrad.linalg.LinAlgError, match=f"linalg.svd: {words}"):
+        function(batch[1])
+    infinite = function(jaxgrad.tensor([[1.0, float("inf")], [3.0, 2.0]]))
+    assert isinstance(infinite, (jaxgrad.Tensor, tuple))  # PyTorch gives NaN too
+
+
+def test_singular_values_of_nan_in_a_compiled_function():
+    values = jaxgrad.jit(jaxgrad.linalg.svdvals)(jaxgrad.tensor(NAN_IN_SECOND))
+    assert values[0].isfinite().all() and values[1].isnan().all()
