@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 import jaxgrad as torch
@@ -88,3 +89,48 @@ def test_functions_that_ask_their_arguments():
     assert init.uniform_(tensor) == "uniform_" and init.normal_(tensor) == "normal_"
     assert init.constant_(tensor, 1) == "constant_"
     assert init.kaiming_uniform_(tensor) == "kaiming_uniform_"
+
+
+class Boxed:
+    """Holds a tensor, and computes with the tensors that others hold."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        def opened(value):
+            if isinstance(value, list | tuple):
+                return type(value)(map(opened, value))
+            return value.tensor if isinstance(value, Boxed) else value
+
+        result = func(*map(opened, args), **(kwargs or {}))
+        return tuple(map(Boxed, result)) if isinstance(result, tuple) else Boxed(result)
+
+
+def test_objects_in_place_of_tensors():
+    broadcast = torch.distributions.utils.broadcast_all
+    for values in (
+        (Boxed(torch.tensor([1.0, 2.0])), Boxed(torch.tensor(5.0))),
+        (Boxed(torch.tensor([1.0, 2.0])), torch.tensor(5.0)),
+        (torch.tensor([1.0, 2.0]), Boxed(torch.tensor(5.0))),
+    ):
+        assert [x.tensor.tolist() for x in broadcast(*values)] == [[1, 2], [5, 5]]
+    with pytest.raises(ValueError, match="instances of Number"):
+        broadcast(torch.ones(2), "a")
+    row = Boxed(torch.tensor([1.0, 2.0]))
+    assert torch.einsum("i,i", row, row).tensor == 5
+    assert torch.einsum(row, [0], row, [0]).tensor == 5
+
+
+def test_what_modes_do_not_see():
+    """As in PyTorch: `as_subclass` is no function that they override, nor is `from_numpy`."""
+
+    class Mine(torch.Tensor):
+        pass
+
+    calls = []
+    with Named("a", calls):
+        x = torch.from_numpy(np.ones(2)).as_subclass(Mine)
+    assert type(x) is Mine and not calls
+    assert torch.from_numpy in overrides.get_ignored_functions()

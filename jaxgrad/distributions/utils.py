@@ -16,6 +16,7 @@ from ..frontend.random import randn
 from ..functions.shape import broadcast_tensors
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import stands_for_tensor
 
 __all__ = [
     *("broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property"),
@@ -29,22 +30,23 @@ def broadcast_all(*values) -> tuple[Tensor, ...]:
     """Return tensors expanded to the shape to which they broadcast.
 
     values: tensors of shapes that broadcast, and numbers, which become tensors on the device of the
-    first tensor, of its dtype or of the default dtype if that cannot hold them. Raises ValueError
-    for other types.
+    first tensor, of its dtype or of the default dtype if that cannot hold them; also objects with
+    `__torch_function__`, which overrides `broadcast_tensors`. Raises ValueError for other types.
 
     >>> from jaxgrad.distributions.utils import broadcast_all
     >>> broadcast_all(jaxgrad.tensor([1.0, 2.0]), 3)
     (tensor([1., 2.]), tensor([3., 3.]))
     """
-    first = next(filter(_is_tensor, values), None)
-    tensors = [value if isinstance(value, Tensor) else _tensor_of(value, first) for value in values]
-    if all(tensor.shape == tensors[0].shape for tensor in tensors):
+    first = next((value for value in values if isinstance(value, Tensor)), None)
+    tensors = [value if _is_tensor_like(value) else _tensor_of(value, first) for value in values]
+    shapes = {tensor.shape if isinstance(tensor, Tensor) else None for tensor in tensors}
+    if len(shapes) == 1 and None not in shapes:
         return tuple(tensors)
     return broadcast_tensors(*tensors)
 
 
-def _is_tensor(value):
-    return isinstance(value, Tensor)
+def _is_tensor_like(value):
+    return isinstance(value, Tensor) or stands_for_tensor(value)
 
 
 def _tensor_of(number, like) -> Tensor:

@@ -93,7 +93,7 @@ class Subclassing:
                 "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
                 f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
             )
-        with torch_function.DisableTorchFunctionSubclass():
+        with torch_function.DisableTorchFunction():
             alias = ops.alias(self)
         return alias if cls is Tensor else as_instance(alias, cls)
 

@@ -22,7 +22,7 @@ from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.symbolic_extents import is_exported, is_symbolic
-from ..core.tracebacks import users_stacklevel
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
@@ -133,7 +133,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     return result.detach().requires_grad_(requires_grad)
 
 
-@api_boundary
+@shows_users_frames
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """Create a leaf from a copy of a numpy array, of the same shape and dtype.
 

@@ -109,9 +109,10 @@ def _equation_and_operands(args):
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list"
         )
-    if isinstance(args[0], Tensor) and any(isinstance(arg, str) for arg in args):
+    begins_with_operand = isinstance(args[0], Tensor) or torch_function.stands_for_tensor(args[0])
+    if begins_with_operand and any(isinstance(arg, str) for arg in args):
         raise TypeError("einsum(): the equation is the first argument, before the operands")
-    if isinstance(args[0], Tensor):
+    if begins_with_operand:
         terms = ["".join(map(_letter, _listed(indices))) for indices in args[1::2]]
         arrow = "->" + "".join(map(_letter, _listed(args[-1]))) if len(args) % 2 else ""
         return ",".join(terms) + arrow, args[: len(terms) * 2 : 2]
