@@ -59,6 +59,10 @@ class ModuleHooks(Hooks):
         self.changes.count()
         return super().pop(*arguments)
 
+    def clear(self) -> None:
+        self.changes.count()
+        super().clear()
+
     def __deepcopy__(self, memo):
         result = ModuleHooks(copy.deepcopy(self.changes, memo))
         result.update(self)

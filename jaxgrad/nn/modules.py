@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .. import nn
 from ..names.missing import MissingName, elsewhere
 from ..names.pytorch import names_in
-from ..tape.hooks import RemovableHandle
+from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.tensor import Tensor
 from . import (
     adaptive_softmax,
@@ -147,6 +147,20 @@ class _Layers(types.ModuleType):
         for layer in names_in(f"torch.nn.modules.{name}").keys() - {_IS_FULL}:
             with contextlib.suppress(AttributeError):
                 setattr(self, layer, _layer(layer))
+
+    def __setattr__(self, name, value):
+        """Set a name; programs remove the hooks of all modules by setting an empty dict."""
+        hooks = self.__dict__.get(name)
+        if name == _IS_FULL:
+            module_hooks.of_all.is_full = value
+        elif isinstance(hooks, Hooks):
+            value = dict(value)
+            for number in list(hooks):
+                hooks.pop(number)
+            for number, hook in value.items():
+                hooks[number] = hook
+        else:
+            super().__setattr__(name, value)
 
     def __getattr__(self, name):
         if name.startswith("__"):

@@ -40,24 +40,24 @@ class RemovableHandle:
     tensor([3., 3.])
     """
 
-    __slots__ = ("__weakref__", "hooks_ref", "id")
+    __slots__ = ("__weakref__", "hooks_dict_ref", "id")
 
     def __init__(self, hooks: Hooks):
         # weakly, as in PyTorch: a handle keeps neither the hooks alive nor what they hold
-        self.hooks_ref = weakref.ref(hooks)
+        self.hooks_dict_ref = weakref.ref(hooks)
         self.id = _next_number()
 
     def remove(self):
-        hooks = self.hooks_ref()
+        hooks = self.hooks_dict_ref()
         if hooks is not None:
             hooks.pop(self.id, None)
 
     def __getstate__(self):
-        return self.hooks_ref(), self.id
+        return self.hooks_dict_ref(), self.id
 
     def __setstate__(self, state):
         hooks, self.id = state[:2]
-        self.hooks_ref = weakref.ref(Hooks() if hooks is None else hooks)
+        self.hooks_dict_ref = weakref.ref(Hooks() if hooks is None else hooks)
 
     def __enter__(self):
         return self

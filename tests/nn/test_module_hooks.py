@@ -261,3 +261,40 @@ def test_pruning_hooks_among_those_of_a_module():
     prune.random_unstructured(layer, "weight", 1)
     (hook,) = layer._forward_pre_hooks.values()
     assert isinstance(hook, prune.PruningContainer) and len(hook) == 2
+
+
+def test_programs_set_the_hooks_of_all_modules():
+    names = nn.modules.module
+    x = jaxgrad.tensor([1.0, -2.0])
+    layer = nn.Identity()
+    step = jaxgrad.compile(lambda x: layer(x))
+    assert step(x).tolist() == [1, -2]
+    names.register_module_forward_pre_hook(lambda module, args: args[0] * 3)
+    names.register_module_forward_hook(lambda module, args, output: output + 1)
+    assert nn.Identity()(x).tolist() == step(x).tolist() == [4, -5]
+    names._global_forward_hooks = names._global_forward_pre_hooks = {}
+    assert nn.Identity()(x).tolist() == step(x).tolist() == [1, -2]
+    assert not names._global_forward_hooks and not names._has_any_global_hook()
+    names._global_forward_hooks = {3: lambda module, args, output: output * 5}
+    assert nn.Identity()(x).tolist() == step(x).tolist() == [5, -10]
+    names._global_forward_hooks.clear()
+    assert nn.Identity()(x).tolist() == step(x).tolist() == [1, -2]
+
+
+def test_programs_set_the_kind_of_the_backward_hooks_of_all_modules():
+    names = nn.modules.module
+    x, layer = jaxgrad.ones(1, requires_grad=True) * 1, nn.ReLU()
+    names.register_module_full_backward_hook(lambda module, gi, go: (gi[0] * 3,))
+    names._global_backward_hooks, names._global_is_full_backward_hook = {}, None
+    with names.register_module_backward_hook(lambda module, gi, go: (gi[0] * 7,)):
+        (result,) = jaxgrad.autograd.grad(layer(x), x)
+    assert result.item() == 7 and isinstance(names._global_backward_hooks, dict)
+    names._global_is_full_backward_hook = None
+
+
+def test_a_handle_names_the_hooks_that_it_is_among():
+    layer = nn.Sigmoid()
+    handle = layer.register_forward_pre_hook(lambda *_: handle.remove())
+    assert handle.id in handle.hooks_dict_ref() and len(handle.hooks_dict_ref()) == 1
+    layer(jaxgrad.ones(1))
+    assert len(handle.hooks_dict_ref()) == 0

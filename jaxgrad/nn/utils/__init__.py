@@ -15,6 +15,7 @@ _MODULES = (
     "prune",
     "rnn",
     "stateless",
+    *("clip_grad", "convert_parameters", "fusion", "init", "memory_format"),
 )  # submodules that are public
 
 # Public names by the module that defines them.
