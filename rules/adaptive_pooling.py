@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy
 from jaxgrad.rules import pooling
 
-from jaxgrad.core import device_axes, dtypes, promotion
+from jaxgrad.core import aval, device_axes, dtypes, promotion
 from jaxgrad.core import symbolic_extents as symbolic
-from jaxgrad.core.aval import check_bytes
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
 
 # adaptive: bin i of m along n elements is [floor(i * n / m), ceil((i + 1) * n / m))
@@ -62,7 +61,7 @@ def _sizes(name, self, output_size, dimensions):
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{shown}}}"
         )
-    check_bytes((*self.shape[:-dimensions], *output_size), self.dtype)
+    aval.check_bytes((*self.shape[:-dimensions], *output_size), self.dtype)
     return output_size
 
 
