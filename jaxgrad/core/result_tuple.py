@@ -13,6 +13,9 @@ def result_tuple(name: str, fields: tuple[str, ...]) -> type:
     """
     kind = namedtuple(name, fields, module="jaxgrad.return_types")
     kind.__repr__ = _text
+    # what PyTorch's classes have, which are sequences of structs in C
+    kind.n_fields = kind.n_sequence_fields = len(fields)
+    kind.n_unnamed_fields = 0
     return kind
 
 

@@ -114,7 +114,7 @@ def set_default_tensor_type(t):
     `torch.cuda` sets the default device too.
 
     Deprecated: `set_default_dtype` and `set_default_device` do the same. Raises TypeError for one
-    that is not floating-point, RuntimeError for one of CUDA without a GPU.
+    that is not floating-point, and for one of CUDA without a GPU.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -136,7 +136,10 @@ def set_default_tensor_type(t):
             "default type, such as 'torch.FloatTensor'; set_default_dtype takes a dtype"
         )
     if "cuda" in (getattr(t, "device_type", None), *name.split(".")):
-        set_default(as_device("cuda"))
+        try:
+            set_default(as_device("cuda"))
+        except RuntimeError as error:
+            raise TypeError(f"type {t} not available. {error}") from error
     dtypes.set_default_dtype(dtype)
 
 

@@ -327,6 +327,9 @@ class Library:
             _OWNED.add(ns)
         self.ns, self.kind, self.dispatch_key, self._defined = ns, kind, dispatch_key, []
 
+    def __repr__(self):
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
         """Define an operator, as "name(Tensor x) -> Tensor", and return its name.
 

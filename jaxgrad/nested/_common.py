@@ -46,6 +46,18 @@ def wrapped_dim(dim: int, ndim: int) -> int:
     return dim % ndim
 
 
+def is_same_size(input, other) -> bool:
+    """Whether two nested tensors have components of the same shapes, in their order."""
+    if not (input.is_nested and other.is_nested):
+        kinds = ["is nested" if x.is_nested else "is not nested" for x in (input, other)]
+        raise RuntimeError(
+            f"Expected both self and other to be nested tensors. Self {kinds[0]}. While Other "
+            f"{kinds[1]}."
+        )
+    shapes = [[part.shape for part in tensor.unbind()] for tensor in (input, other)]
+    return shapes[0] == shapes[1]
+
+
 def unsupported(name: str) -> NotImplementedError:
     return NotImplementedError(
         f"{name}: not provided for nested tensors; call it on tensor.values(), on the components "

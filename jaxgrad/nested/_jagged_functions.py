@@ -13,7 +13,7 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import functional, padded_attention, values_of
+from ._common import functional, is_same_size, padded_attention, values_of
 from ._jagged import (
     FUNCTIONS,
     NestedTensor,
@@ -297,7 +297,7 @@ _FUNCTIONS = (
 )
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
 FUNCTIONS |= {"reshape": view, "bmm": matmul, "__matmul__": matmul}
-FUNCTIONS |= {"equal": _equal, "__getitem__": _get}
+FUNCTIONS |= {"equal": _equal, "__getitem__": _get, "is_same_size": is_same_size}
 FUNCTIONS |= {name: _of_operands(name) for name in ("where", "masked_fill")}
 FUNCTIONS |= {name: _filled(name) for name in ("zero_", "fill_")}
 FUNCTIONS |= {

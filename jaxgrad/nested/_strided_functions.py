@@ -11,7 +11,14 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import functional, padded_attention, unsupported, values_of, wrapped_dim
+from ._common import (
+    functional,
+    is_same_size,
+    padded_attention,
+    unsupported,
+    values_of,
+    wrapped_dim,
+)
 from ._places import Places
 from ._strided import (
     FUNCTIONS,
@@ -481,7 +488,7 @@ _FUNCTIONS = (
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
 
 
-FUNCTIONS |= {"__int__": __float__, "__complex__": __float__}
+FUNCTIONS |= {"__int__": __float__, "__complex__": __float__, "is_same_size": is_same_size}
 
 
 FUNCTIONS |= {"__matmul__": matmul, "swapaxes": transpose, "swapdims": transpose}

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..late import LateModule
 from ..names.missing import MissingName
 
+function_schema = LateModule("jaxgrad.ops.function_schema")
 table_schema = LateModule("jaxgrad.table.schema")
 
 SCHEMAS = Path(__file__).parents[1] / "coverage" / "aten_schemas.txt"
@@ -100,7 +101,7 @@ class OpOverload(Overload):
 
     @property
     def _schema(self):
-        return schemas(self._opname)[self._overloadname]
+        return function_schema.FunctionSchema(schemas(self._opname)[self._overloadname])
 
     def name(self) -> str:
         """The qualified name, `aten::add.Tensor`; without the overload if it is the default one."""

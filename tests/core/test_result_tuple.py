@@ -43,3 +43,8 @@ def test_results_are_pickled(call):
     loaded = pickle.loads(pickle.dumps(result))
     assert type(loaded) is type(result) is getattr(jaxgrad.return_types, type(result).__name__)
     assert jaxgrad.equal(loaded[0], result[0])
+
+
+def test_numbers_of_fields():
+    kind = type(jaxgrad.ones(2).max(0))
+    assert (kind.n_fields, kind.n_sequence_fields, kind.n_unnamed_fields) == (2, 2, 0)

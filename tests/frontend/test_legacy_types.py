@@ -127,3 +127,17 @@ def test_the_classes_of_tensors():
         type("Derived", (torch.FloatTensor,), {})
     assert torch.ones(1, dtype=torch.int32).type(torch.Tensor).dtype is torch.float32
     assert torch.Tensor(range(2)).tolist() == [0, 1] == torch.Tensor(other=[0, 1]).tolist()
+
+
+def test_types_of_the_default():
+    kinds = []
+    for dtype in (torch.float64, torch.float32):
+        torch.set_default_dtype(dtype)
+        kinds.append(torch.Storage)
+    assert kinds == [torch.DoubleStorage, torch.FloatStorage]
+    if not torch.cuda.is_available():
+        with (
+            pytest.warns(UserWarning, match="deprecated"),
+            pytest.raises(TypeError, match="Torch not compiled with CUDA enabled"),
+        ):
+            torch.set_default_tensor_type(torch.cuda.FloatTensor)

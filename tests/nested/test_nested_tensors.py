@@ -242,3 +242,16 @@ def test_what_raises(name):
     call, error, words = REFUSED[name]
     with pytest.raises(error, match=words):
         call(jagged())
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_is_same_size(layout):
+    def nested(*lengths):
+        return torch.nested.nested_tensor([torch.ones(n, 4) for n in lengths], layout=layout)
+
+    assert nested(2, 3).is_same_size(nested(2, 3)) and not torch.is_same_size(
+        nested(2, 3), nested(3, 2)
+    )
+    for pair in ((nested(2), torch.ones(2, 4)), (torch.ones(2, 4), nested(2))):
+        with pytest.raises(RuntimeError, match="Expected both self and other to be nested tensors"):
+            torch.is_same_size(*pair)
