@@ -279,11 +279,12 @@ def _set_threads(name, function, n):
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
-    """Keep whether results are to repeat. On CPUs they do; on GPUs set
+    """Say whether results are to repeat. Then `put_` and `max_unpool1d` to `max_unpool3d` raise,
+    whose indices may repeat. Others repeat on CPUs; on GPUs set
     `XLA_FLAGS=--xla_gpu_deterministic_ops=true` before the program starts: asking for it here
     without that flag warns where there is a GPU.
 
-    warn_only: kept too. Raises TypeError for one that is no bool.
+    warn_only: those functions warn. Raises TypeError for one that is no bool.
 
     >>> jaxgrad.use_deterministic_algorithms(True)
     >>> jaxgrad.are_deterministic_algorithms_enabled()

@@ -8,6 +8,7 @@ import warnings
 
 from ..core.primitive import ARRAY
 from ..core.tracebacks import users_stacklevel
+from ..tape import settings
 from ..tape.warn_once import warn_once
 
 CHOLESKY = (
@@ -34,6 +35,17 @@ CROSS = (
     "Using torch.cross without specifying the dim arg is deprecated: it takes the first dimension "
     "of 3 elements. Pass dim, or call torch.linalg.cross, which takes the last one"
 )
+# the kernels of PyTorch whose result depends on an order, by the operator
+UNORDERED = {
+    "put": "put_",
+    "max_unpool2d": "max_unpooling2d_forward_out",
+    "max_unpool3d": "max_unpooling3d_forward_out",
+}
+NOT_DETERMINISTIC = (
+    "{} does not have a deterministic implementation, but you set "
+    "'torch.use_deterministic_algorithms(True)'. Where indices repeat, which value is written is "
+    "left open on GPUs: turn it off for this call, or pass warn_only=True"
+)
 NO_FREEDOM = (
     "{}(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
     "elements that one result is computed of, {}"
@@ -47,6 +59,22 @@ def prepare(call):
         call.attach = lambda leaves, results: warn_once(message)
     elif call.primitive.name in ("std", "var", "std_mean", "var_mean"):
         _prepare_variance(call)
+    elif call.primitive.name in UNORDERED and not _accumulates(call):
+        call.attach = lambda leaves, results: _alert(UNORDERED[call.primitive.name])
+
+
+def _accumulates(call) -> bool:
+    names = call.primitive.argument_names
+    return "accumulate" in names and bool(call.structure[names.index("accumulate")])
+
+
+def _alert(kernel: str):
+    """Raise or warn where deterministic algorithms are asked for."""
+    debug_mode = settings.get("debug_mode")
+    if debug_mode == 2:
+        raise RuntimeError(NOT_DETERMINISTIC.format(kernel))
+    if debug_mode:
+        warnings.warn(NOT_DETERMINISTIC.format(kernel), stacklevel=users_stacklevel())
 
 
 def _deprecation(call):

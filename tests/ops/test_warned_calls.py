@@ -96,3 +96,31 @@ def test_tangents_of_calls_that_warn(always):
         dual = forward_ad.make_dual(torch.zeros(3), torch.tensor([1.0, 0.0, 0.0]))
         crossed = torch.cross(dual, torch.tensor([0.0, 1.0, 0.0]))
         assert forward_ad.unpack_dual(crossed).tangent.tolist() == [0, 0, 1]
+
+
+UNORDERED = {
+    "put_": lambda x: x.put_(places[:2], three[:2]),
+    "max_unpooling2d_forward_out": lambda x: torch.nn.functional.max_unpool1d(
+        eye[None], places.expand(1, 3, 3), 2
+    ),
+    "max_unpooling3d_forward_out": lambda x: torch.nn.functional.max_unpool3d(
+        eye[None, None], places.expand(1, 1, 3, 3), 2
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", UNORDERED)
+def test_deterministic_algorithms_refuse_unordered_writes(kernel):
+    x, words = torch.zeros(3), f"{kernel} does not have a deterministic implementation"
+    for _ in range(2):
+        torch.use_deterministic_algorithms(True)
+        with pytest.raises(RuntimeError, match=words):
+            UNORDERED[kernel](x)
+        assert x.tolist() == [0, 0, 0]
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    with pytest.warns(UserWarning, match=words):
+        UNORDERED[kernel](x)
+    torch.use_deterministic_algorithms(True)
+    x.put_(places[:2], three[:2], accumulate=True)
+    torch.use_deterministic_algorithms(False)
+    UNORDERED[kernel](x)

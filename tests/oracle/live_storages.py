@@ -8,10 +8,10 @@ import random
 import pytest
 import torch
 from helpers import checks
-from jaxgrad.ops.aten import _texts, schemas
 from oracle.seed import SEED
 
 import jaxgrad
+from jaxgrad.ops.aten import _texts, schemas
 
 DTYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "bool", "float16", "bfloat16", "float32"),
