@@ -34,7 +34,10 @@ def test_names_and_schemas():
         *("aten.add.Tensor", "aten::add.Tensor"),
         True,
     )
-    assert str(add._schema) == "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    assert (
+        str(add._schema)
+        == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    )
     assert {"default", "dim_IntList"} <= {*aten.sum.overloads()}
     with pytest.raises(NotImplementedError, match=r"aten\.no_such_name\.default is not"):
         aten.no_such_name.default()
