@@ -281,3 +281,68 @@ def test_workers_divide_a_pipe():
     loader = data.DataLoader(pipe, shuffle=True, num_workers=2, persistent_workers=True)
     first, second = orders(loader)
     assert sorted(first) == sorted(second) == [*range(8)] and first != second
+
+
+def doubled(number):
+    return 2 * number
+
+
+def added(first, second):
+    return first + second
+
+
+def is_late(number):
+    return int(number > 40)
+
+
+@pytest.mark.parametrize("kind", ["in a row", "behind a fork", "behind a zip"])
+def test_parts_of_parts_are_refused(kind):
+    """They would lose elements; each branch may be divided."""
+    pipe = wrapped(13)
+    if kind == "in a row":
+        twice = pipe.sharding_filter().sharding_filter()
+    elif kind == "behind a fork":
+        first, second = pipe.sharding_filter().fork(2)
+        twice = second.zip(first.sharding_filter())
+    else:
+        first, second = pipe.fork(2)
+        twice = second.zip(first.sharding_filter()).sharding_filter()
+    match = "Sharding twice on a single pipeline is likely unintended and will cause data loss"
+    with pytest.raises(RuntimeError, match=match):
+        data.graph_settings.apply_sharding(twice, 3, 0)
+    first, second = wrapped(13).fork(2)
+    both = first.sharding_filter().zip(second.sharding_filter())
+    both = data.graph_settings.apply_sharding(both, 3, 0)
+    assert list(both) == [(number, number) for number in range(0, 13, 3)]
+
+
+def test_how_many_elements_wait():
+    """A fork counts how far it is ahead; the other kind, what waits for all others."""
+    first = iter(wrapped(10).fork(2, buffer_size=3)[0])
+    assert [next(first) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(BufferError, match="buffer size 3 is insufficient"):
+        next(first)
+    late = wrapped(50).demux(2, is_late, buffer_size=3)[1]
+    with pytest.raises(BufferError, match="buffer size 3 is insufficient"):
+        list(late)
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_groups_fit_into_the_buffer(size):
+    with pytest.raises(AssertionError, match="group_size must be > 0 and <= buffer_size"):
+        wrapped(5).groupby(doubled, group_size=size, buffer_size=3)
+
+
+@pytest.mark.parametrize(
+    ("function", "columns", "text"),
+    [
+        (added, 0, "added takes 2 positional parameters, but 1 are required"),
+        (doubled, [0, 1], "doubled takes 1 parameters, but 2 are required"),
+        (added, None, "added takes 2 positional parameters, but 1 are required"),
+    ],
+)
+def test_functions_take_as_many_arguments_as_columns(function, columns, text):
+    with pytest.raises(ValueError, match=text):
+        wrapped(3).map(function, input_col=columns)
+    with pytest.raises(ValueError, match=text):
+        wrapped(3).filter(function, input_col=columns)

@@ -35,6 +35,23 @@ def pipes_of(graph: dict) -> list:
     return [*pipes.values()]
 
 
+def _divide(graph: dict, part: tuple, divided=None):
+    """Divide the pipes of a graph; `divided`: a pipe with their elements that has been. Raises
+    RuntimeError where a pipe would have a part of a part.
+    """
+    for pipe, inner in graph.values():
+        is_divisible = hasattr(type(pipe), "apply_sharding")
+        if is_divisible and divided is not None:
+            raise RuntimeError(
+                "Sharding twice on a single pipeline is likely unintended and will cause data "
+                f"loss. Sharding already applied to {divided} while trying to apply to {pipe}"
+            )
+        if is_divisible:
+            takes = len(inspect.signature(pipe.apply_sharding).parameters)
+            pipe.apply_sharding(*part[:takes])
+        _divide(inner, part, pipe if is_divisible else divided)
+
+
 class RandomOrder:
     """The settings of a pipe whose order may be random: `_enabled` and `_seed`."""
 
@@ -78,10 +95,7 @@ class _WithFunctions:
         """Give the pipes that can be divided one of several parts: how many, its number, and maybe
         the group of the parts.
         """
-        for pipe in pipes_of(self._graph()):
-            if hasattr(type(pipe), "apply_sharding"):
-                takes = len(inspect.signature(pipe.apply_sharding).parameters)
-                pipe.apply_sharding(*part[:takes])
+        _divide(self._graph(), part)
 
     def _set_seeds(self, generator: Generator):
         """Give the pipes that draw random numbers seeds of a generator."""

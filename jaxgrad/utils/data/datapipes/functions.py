@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 
 from ....core.tracebacks import users_stacklevel
@@ -30,6 +31,35 @@ def checked(function):
     elif "<locals>" in name and getattr(inner, "__name__", "") == name.rpartition(".")[2]:
         warnings.warn(LOCAL, UserWarning, stacklevel=users_stacklevel())
     return function
+
+
+def check_columns(function, columns):
+    """Raise ValueError where a function cannot take as many arguments as there are columns."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # one in C
+        return
+    count = len(columns) if isinstance(columns, list | tuple) else 1
+    name = getattr(function, "__name__", repr(function))
+    needed = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    by_name = [parameter for parameter in needed if parameter.kind is parameter.KEYWORD_ONLY]
+    if by_name:
+        raise ValueError(
+            f"The function {name} takes {len(by_name)} keyword-only parameters, which is not "
+            "allowed."
+        )
+    least = sum(parameter.kind in _POSITIONAL for parameter in needed)
+    most = sum(parameter.kind in _POSITIONAL for parameter in parameters)
+    is_open = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    if least > count:
+        raise ValueError(
+            f"The function {name} takes {least} positional parameters, but {count} are required."
+        )
+    if most < count and not is_open:
+        raise ValueError(f"The function {name} takes {most} parameters, but {count} are required.")
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def on_columns(function, columns, element):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .....names.missing import missing_in
 from ..._utils.collate import default_collate
 from ..datapipe import IterDataPipe, functional_datapipe, length_of
-from ..functions import checked, on_columns, with_result
+from ..functions import check_columns, checked, on_columns, with_result
 
 
 @functional_datapipe("map")
@@ -14,7 +14,8 @@ class MapperIterDataPipe(IterDataPipe):
 
     fn: the function. input_col: the places of its arguments in an element, by default the element
     itself. output_col: the place of the result; None for that of the first argument, -1 for a new
-    one. Raises ValueError for an output_col without input_col, or of several places.
+    one. Raises ValueError for an output_col without input_col, or of several places, and for
+    a function of another number of arguments.
 
     >>> pipes = jaxgrad.utils.data.datapipes.iter
     >>> list(pipes.IterableWrapper([(1, 2), (3, 4)]).map(sum))
@@ -30,6 +31,7 @@ class MapperIterDataPipe(IterDataPipe):
                 raise ValueError("`output_col` must be a single-element list or tuple")
             output_col = output_col[0]
         self.output_col = output_col
+        check_columns(fn, input_col)
 
     def __iter__(self):
         for element in self.datapipe:

@@ -79,12 +79,13 @@ NOT_EXHAUSTED = (
 
 class _Shared:
     """The elements of a pipe for several others. count: of these; buffer_size: how many elements
-    may wait, any number if negative; targets: gives the pipes that an element is for.
+    may wait, any number if negative; targets: gives the pipes that an element is for; load: how
+    many elements wait while a pipe reads.
     """
 
-    def __init__(self, datapipe, count: int, buffer_size: int, targets):
+    def __init__(self, datapipe, count: int, buffer_size: int, targets, load):
         self.main_datapipe, self.count, self.buffer_size = datapipe, count, buffer_size
-        self.targets = targets
+        self.targets, self.load = targets, load
         self.generation, self.begun = 0, set()
         self.source, self.waiting = None, [deque() for _ in range(count)]
         self.is_at_end = False
@@ -121,8 +122,7 @@ class _Shared:
                 return
             for target in self.targets(element):
                 self.waiting[target[0]].append(target[1])
-            most = max(map(len, self.waiting)) if self.count else 0
-            if 0 <= self.buffer_size < most - (1 if self.waiting[number] else 0):
+            if 0 <= self.buffer_size < self.load(self.waiting, number):
                 raise BufferError(
                     f"{type(self.main_datapipe).__name__} buffer overflow, buffer size "
                     f"{self.buffer_size} is insufficient."
@@ -186,8 +186,18 @@ class ForkerIterDataPipe(IterDataPipe):
             return datapipe
         copied = _COPIES[copy]
         targets = lambda element: [(n, copied(element)) for n in range(num_instances)]  # noqa: E731
-        shared = _Shared(datapipe, num_instances, buffer_size, targets)
+        shared = _Shared(datapipe, num_instances, buffer_size, targets, _lead)
         return [_ForkedDataPipe(shared, number) for number in range(num_instances)]
+
+
+def _lead(waiting, _number) -> int:
+    """How many elements the first pipe is ahead of the last one."""
+    return max(map(len, waiting))
+
+
+def _of_others(waiting, number) -> int:
+    """How many elements wait for other pipes."""
+    return sum(map(len, waiting)) - bool(waiting[number])
 
 
 _COPIES = {None: lambda element: element, "shallow": copy.copy, "deep": copy.deepcopy}
@@ -232,7 +242,7 @@ class DemultiplexerIterDataPipe(IterDataPipe):
                 )
             return [(number, element)]
 
-        shared = _Shared(datapipe, num_instances, buffer_size, targets)
+        shared = _Shared(datapipe, num_instances, buffer_size, targets, _of_others)
         return [_ChildDataPipe(shared, number) for number in range(num_instances)]
 
 

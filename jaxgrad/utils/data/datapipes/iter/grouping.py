@@ -92,6 +92,8 @@ class GrouperIterDataPipe(IterDataPipe):
         self.datapipe, self.group_key_fn = datapipe, checked(group_key_fn)
         self.keep_key, self.max_buffer_size = keep_key, buffer_size
         self.group_size, self.drop_remaining = group_size, drop_remaining
+        if group_size is not None and not 0 < group_size <= buffer_size:
+            raise AssertionError("group_size must be > 0 and <= buffer_size")
         least = group_size if guaranteed_group_size is None else guaranteed_group_size
         if guaranteed_group_size is not None and (
             group_size is None or not 0 < guaranteed_group_size <= group_size

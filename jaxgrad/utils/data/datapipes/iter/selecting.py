@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .....names.missing import missing_in
 from ..datapipe import IterDataPipe, functional_datapipe
-from ..functions import checked, on_columns
+from ..functions import check_columns, checked, on_columns
 
 
 @functional_datapipe("filter")
@@ -18,6 +18,7 @@ class FilterIterDataPipe(IterDataPipe):
     def __init__(self, datapipe, filter_fn, input_col=None):
         self.datapipe, self.filter_fn = datapipe, checked(filter_fn)
         self.input_col = input_col
+        check_columns(filter_fn, input_col)
 
     def __iter__(self):
         for element in self.datapipe:
