@@ -41,7 +41,8 @@ def one_hot(like: Tensor, index: int) -> Tensor:
         return zeros_like(like)
     with jax.enable_x64(True):
         flat = jnp.zeros(like.shape.numel(), like.dtype.numpy)
-        return wrap(flat.at[index].set(1).reshape(like.shape))
+        one = flat.at[index].set(1).reshape(like.shape)
+        return wrap(elementary.moved_beside(like._value, one))
 
 
 def basis(tensors) -> list:
@@ -55,9 +56,13 @@ def basis(tensors) -> list:
         shapes = [(total, *tensor.shape) for tensor in tensors]
         return [zeros_like(t).expand(shape) for t, shape in zip(tensors, shapes, strict=True)]
     with jax.enable_x64(True):
-        return [
-            wrap(_basis_kernel(total, tuple(tensor.shape), start, tensor.dtype.numpy)())
+        kernels = [
+            _basis_kernel(total, tuple(tensor.shape), start, tensor.dtype.numpy)
             for tensor, start in zip(tensors, starts(sizes), strict=True)
+        ]
+        return [
+            wrap(elementary.moved_beside(tensor._value, kernel()))
+            for tensor, kernel in zip(tensors, kernels, strict=True)
         ]
 
 

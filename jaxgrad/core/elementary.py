@@ -106,13 +106,25 @@ def filled(aval: Aval, value):
 
 def filled_beside(array, aval: Aval, value):
     """As `filled`, on the device that an array, or a pending result, was moved to."""
-    place = device.chosen_place(array) if device.may_differ() else None
-    if place is None or len(place) > 1:
-        return filled(aval, value)
-    (chip,) = place
-    if chip == device.jax_device(device.device_of_jax()):
+    chip = _other_device(array)
+    if chip is None:
         return filled(aval, value)
     return filled_over(aval.shape, aval.dtype, value, SingleDeviceSharding(chip))
+
+
+def moved_beside(array, constant):
+    """A new array, on the device that another one was moved to."""
+    chip = _other_device(array)
+    return constant if chip is None else jax.device_put(constant, chip)
+
+
+def _other_device(array):
+    """The device that an array was moved to, None for JAX's default device and for several."""
+    place = device.chosen_place(array) if device.may_differ() else None
+    if place is None or len(place) > 1:
+        return None
+    (chip,) = place
+    return None if chip == device.jax_device(device.device_of_jax()) else chip
 
 
 @functools.lru_cache(128)

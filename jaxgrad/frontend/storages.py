@@ -257,6 +257,14 @@ class StorageBase:
             )
         storage_tensors.memory_row(self._storage, self._storage.aval.dtype, size // itemsize)
 
+    def cuda(self, device=None, non_blocking: bool = False):
+        """Return the storage itself if it is on the GPU, else a copy there.
+
+        >>> storage = jaxgrad.ones(2).storage()
+        >>> storage = storage.cuda() if jaxgrad.cuda.is_available() else storage
+        """
+        return self.to(device="cuda" if device is None else device)
+
     def cpu(self):
         """Return the storage itself if it is on a CPU, else a copy there.
 

@@ -310,7 +310,7 @@ FUNCTIONS |= {
 }
 FUNCTIONS |= {name: _of_last(name) for name in ("linear", "layer_norm", "rms_norm")}
 FUNCTIONS |= {name: _on_values(name) for name in ("detach", "clone", "contiguous")}
-FUNCTIONS |= {name: _on_values(name) for name in ("to", "cpu", *to_methods.CONVERSIONS)}
+FUNCTIONS |= {name: _on_values(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}
 FUNCTIONS |= {name: _over_all(name) for name in ("any", "all")}
 FUNCTIONS |= {name: _method_of(name) for name in ("backward", "numel", "is_contiguous", "data_ptr")}
 FUNCTIONS["numpy"] = _refused(".numpy() is not supported for tensor subclasses.")

@@ -471,7 +471,8 @@ def _converted(name):
     def function(input, *args, **kwargs):
         args = [values_of(other) if is_nested(other) else other for other in args]
         result = convert(input, *args, **kwargs)
-        return result if kwargs.get("copy") or result.dtype is not input.dtype else input
+        is_same = result.dtype is input.dtype and result.device == input.device
+        return input if is_same and not kwargs.get("copy") else result
 
     return function
 
@@ -494,7 +495,7 @@ FUNCTIONS |= {"__int__": __float__, "__complex__": __float__, "is_same_size": is
 FUNCTIONS |= {"__matmul__": matmul, "swapaxes": transpose, "swapdims": transpose}
 
 
-FUNCTIONS |= {name: _converted(name) for name in ("to", "cpu", *to_methods.CONVERSIONS)}
+FUNCTIONS |= {name: _converted(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}
 
 
 FUNCTIONS |= {

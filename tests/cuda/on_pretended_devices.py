@@ -296,6 +296,9 @@ def gradients():
     zeros = torch.autograd.grad(
         x.sum(), [half], allow_unused=True, materialize_grads=True, retain_graph=True
     )
+    rows = torch.func.jacrev(lambda x: x * 2)(x.detach())
+    columns = torch.func.jacfwd(lambda x: x * 2)(x.detach())
+    assert rows.device == columns.device == x.device
     grads = [x.grad, half.grad, *zeros]
     return [[str(y.device), y.tolist()] for y in grads] + [PLACES, str(half.grad.dtype)]
 
