@@ -14,8 +14,9 @@ from ..core.pytorch_tensors import type_name
 # the types that an annotation excludes; others may have a conversion
 _OTHERS = frozenset((type(None), str, bytes, bool, float, complex, list, tuple, dict))
 _EXCLUDED = {"Tensor": _OTHERS | {int}, "int": _OTHERS}
-# an object with one of these may become a tensor; a module or a generator has none
-_CONVERTED = ("shape", "__array__", "__jax_array__", "__float__", "__torch_function__")
+# an object with one of these may become a tensor; a module or a generator has none. `shape` comes
+# last: a nested tensor raises there
+_CONVERTED = ("__torch_function__", "__array__", "__jax_array__", "__float__", "shape")
 
 # how the TypeErrors of Python itself begin
 _OF_PYTHON = ("'", "unsupported operand", "bad operand", "object of type", "cannot unpack")
