@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from helpers.as_torch import as_torch
 
 import jaxgrad as torch
 from jaxgrad import overrides
@@ -134,3 +135,20 @@ def test_what_modes_do_not_see():
         x = torch.from_numpy(np.ones(2)).as_subclass(Mine)
     assert type(x) is Mine and not calls
     assert torch.from_numpy in overrides.get_ignored_functions()
+
+
+@as_torch
+def test_methods_that_compute_nothing_are_overridden(torch):
+    called = []
+
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            called.append(func)
+            return -1
+
+    methods = "__len__ __dlpack_device__ dim_order is_shared share_memory_ storage storage_type"
+    results = [getattr(torch.Tensor, name)(Like()) for name in methods.split()]
+    names = "register_hook register_post_accumulate_grad_hook"
+    results += [getattr(torch.Tensor, name)(Like(), print) for name in names.split()]
+    return [result == -1 for result in results]

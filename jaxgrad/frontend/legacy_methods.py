@@ -153,6 +153,7 @@ class LegacyMethods:
                 "work of a CPU has no streams"
             )
 
+    @api_boundary
     def is_shared(self) -> bool:
         """Return False: no tensor is in memory that processes share.
 
@@ -161,6 +162,7 @@ class LegacyMethods:
         """
         return False
 
+    @api_boundary
     def share_memory_(self) -> Tensor:
         """Raise RuntimeError: XLA's arrays cannot be moved to memory that processes share.
 

@@ -558,6 +558,7 @@ class MemoryMethods:
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
         return self.clone(memory_format=memory_format)
 
+    @api_boundary
     def untyped_storage(self) -> storages.UntypedStorage:
         """Return the memory of the tensor, which it shares with its aliases.
 
@@ -566,6 +567,7 @@ class MemoryMethods:
         """
         return storages.untyped(_storage_of(self))
 
+    @api_boundary
     def storage(self) -> storages.TypedStorage:
         """Return the memory of the tensor as elements of its dtype.
 
@@ -576,6 +578,7 @@ class MemoryMethods:
 
     _typed_storage = storage
 
+    @api_boundary
     def storage_type(self):
         """Return the type of storages of this dtype.
 
@@ -775,6 +778,7 @@ class MemoryMethods:
             memory_format = conversions.suggested_format(the_template)
         return self.resize_(the_template.shape, memory_format=memory_format)
 
+    @api_boundary
     def dim_order(self) -> tuple[int, ...]:
         """Return the dimensions in the order of memory, the outermost first.
 

@@ -271,6 +271,7 @@ class TensorMethods:
         # as in PyTorch: `numpy.isnan(x)` is of uint8
         return tensor_data.from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
+    @api_boundary
     def __dlpack__(self, **arguments):
         if self._requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -283,6 +284,7 @@ class TensorMethods:
             raise AssertionError(f"stream should be None on cpu. Got stream={stream}")
         return concrete(self, "__dlpack__()").__dlpack__(**arguments)
 
+    @api_boundary
     def __dlpack_device__(self):
         return concrete(self, "__dlpack_device__()").__dlpack_device__()
 
@@ -331,6 +333,7 @@ class TensorMethods:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
+    @api_boundary
     def __len__(self):
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")

@@ -44,7 +44,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
     grad_output: a floating-point or complex tensor. mask: of its shape. scale: 1 / (1 - p).
 
     >>> mask = jaxgrad.tensor([True, False])
-    >>> jaxgrad.native_dropout_backward(jaxgrad.ones(2), mask, 2.0)
+    >>> jaxgrad.ops.native_dropout_backward(jaxgrad.ones(2), mask, 2.0)
     tensor([2., 0.])
     """
     return grad_output * (mask.to(grad_output.dtype) * scale)

@@ -12,11 +12,13 @@ from ...tape.hooks import Hooks, RemovableHandle, register, register_in_transfor
 from ...tape.mode import current_pass
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, known_leaf_state, known_node, leaf_state
+from ...tape.torch_function import api_boundary
 
 
 class HookMethods:
     """Methods of `Tensor`."""
 
+    @api_boundary
     def register_hook(self, hook) -> RemovableHandle:
         """Call `hook(grad)` with the gradient of this tensor, once in each backward pass.
 
@@ -39,6 +41,7 @@ class HookMethods:
             )
         return register_in_transform(hooks_of(self), hook)
 
+    @api_boundary
     def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
         """Call `hook(tensor)` after each accumulation into the `.grad` of this leaf.
 
