@@ -274,7 +274,8 @@ def _is_joined(size, channels, out):
     """Whether one product for all samples is best, with transposes of the images, instead of one
     for each sample, with as many copies of the weight.
     """
-    return 2 * channels * out >= (channels + out) * math.prod(size)
+    count = math.prod(size)
+    return symbolic_extents.chosen(lambda: 2 * channels * out >= (channels + out) * count)
 
 
 def _turned(w, groups):

@@ -11,7 +11,7 @@ import numpy
 from jax import lax
 from jaxgrad.rules import shape as shapes
 
-from jaxgrad.core import dtypes, lacking, promotion
+from jaxgrad.core import dtypes, lacking, promotion, symbolic_extents
 from jaxgrad.core.primitive import op
 
 _BY_ROOT, _BY_N = 1, 2
@@ -45,7 +45,9 @@ def fft_r2c(self, dim, normalization, onesided):
     half = jnp.moveaxis(_lax_fft(jnp.moveaxis(self, last, -1), lax.FftType.RFFT, extent), -1, last)
     transform = _over(lax.FftType.FFT, half, others)
     if not onesided:
-        mirrored = lax.slice_in_dim(transform, 1, extent - extent // 2, axis=last)
+        starts, ends = [0] * transform.ndim, [*transform.shape]
+        starts[last], ends[last] = 1, extent - extent // 2
+        mirrored = lax.slice(transform, starts, ends)
         transform = jnp.concatenate([transform, lax.conj(lax.rev(mirrored, (last,)))], last)
     return _scaled(transform, math.prod(self.shape[d] for d in dims), normalization, False)
 
@@ -98,6 +100,9 @@ _WIDE = (
 
 
 def _lax_fft(array, kind, *extents):
+    if any(map(symbolic_extents.is_symbolic, extents)):
+        return _by_products(array, kind, extents)
+
     def transform(array):
         return lax.fft(array, kind, extents)
 
@@ -108,11 +113,49 @@ def _lax_fft(array, kind, *extents):
     return lacking.without_kernel(transform, array, operators=names, tpu=_WIDE)
 
 
+def _by_products(array, kind, extents):
+    """The transform over the last dimensions by matrices of roots of unity: XLA has none of sizes
+    that vary. It takes the square of the points as steps.
+    """
+    if kind in (lax.FftType.RFFT, lax.FftType.IRFFT):  # of one dimension
+        (extent,) = extents
+        is_real = kind == lax.FftType.IRFFT
+        count = extent // 2 + 1
+        if not is_real:
+            return _product(array, _roots(extent, extent, count, array.dtype, -1))
+        number = jnp.arange(count)
+        alone = (number == 0) | (2 * number == extent)
+        weights = jnp.where(alone, 1, 2).astype(array.real.dtype) / extent
+        return _product(array * weights, _roots(extent, count, extent, array.dtype, 1)).real
+    sign = -1 if kind == lax.FftType.FFT else 1
+    for place, extent in enumerate(extents):
+        axis = array.ndim - len(extents) + place
+        moved = jnp.moveaxis(array, axis, -1)
+        moved = _product(moved, _roots(extent, extent, extent, array.dtype, sign))
+        array = jnp.moveaxis(moved if sign < 0 else moved / extent, -1, axis)
+    return array
+
+
+def _roots(extent, rows, columns, dtype, sign):
+    """The matrix of exp(sign * 2 pi i * row * column / extent)."""
+    places = jnp.arange(rows)[:, None] * jnp.arange(columns) % extent
+    angles = places.astype(jnp.finfo(dtype).dtype) * (sign * 2 * math.pi / extent)
+    return lax.complex(jnp.cos(angles), jnp.sin(angles))
+
+
+def _product(array, matrix):
+    return jnp.matmul(array.astype(matrix.dtype), matrix, precision="highest")
+
+
 def _scaled(array, count, normalization, inverse):
     """A result of XLA, which divides inverse transforms by `count`, normalized as asked."""
     if normalization == (_BY_N if inverse else 0):
         return array
-    wanted = {0: 1.0, _BY_ROOT: math.sqrt(count), _BY_N: float(count)}[normalization]
+    if symbolic_extents.is_symbolic(count):
+        count = jnp.asarray(count).astype(array.real.dtype)
+        wanted = count ** {0: 0, _BY_ROOT: 0.5, _BY_N: 1}[normalization]
+    else:
+        wanted = {0: 1.0, _BY_ROOT: math.sqrt(count), _BY_N: float(count)}[normalization]
     return array * ((count if inverse else 1.0) / wanted)
 
 

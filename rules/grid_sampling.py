@@ -15,7 +15,7 @@ import numpy
 from jax import lax
 from jaxgrad.rules import resampling
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, promotion, symbolic_extents
 
 # PyTorch's numbers of the modes
 _BILINEAR, _NEAREST, _BICUBIC = range(3)
@@ -291,13 +291,19 @@ def affine_grid_generator_backward(grad, size, align_corners):
 def _places(array, size, align_corners):
     """The places (*sizes, dimensions + 1) of all pixels, each followed by 1, of `array`'s dtype."""
     lines = [_line(extent, align_corners) for extent in size[2:]]
-    grids = numpy.meshgrid(*lines, indexing="ij")
-    return jnp.asarray(numpy.stack([*reversed(grids), numpy.ones_like(grids[0])], -1), array.dtype)
+    arrays = symbolic_extents.namespace(*size[2:])
+    grids = arrays.meshgrid(*lines, indexing="ij")
+    places = arrays.stack([*reversed(grids), arrays.ones_like(grids[0])], -1)
+    return jnp.asarray(places, array.dtype)
 
 
 def _line(extent, align_corners):
     """The places of the pixels along a dimension; that of a single one is 0."""
     if extent == 1:
         return numpy.zeros(1)
-    line = numpy.linspace(-1, 1, extent)
+    arrays = symbolic_extents.namespace(extent)
+    if arrays is numpy:
+        line = numpy.linspace(-1, 1, extent)
+    else:
+        line = (2 * arrays.arange(extent) - (extent - 1)) / (extent - 1)
     return line if align_corners else line * (extent - 1) / extent

@@ -6,11 +6,13 @@ and its outputs, and gives the strides of each; None means contiguous.
 
 from __future__ import annotations
 
+import functools
 import math
 
 from . import dtypes
 from . import strides as layouts
 from .aval import Aval, strides_of
+from .symbolic_extents import chosen
 
 
 def of(call, outputs):
@@ -224,7 +226,16 @@ def _transformed(call, outputs):
 
 
 def _sorted(strides, dims):
-    return sorted(dims, key=lambda dim: -strides[dim])
+    """The dimensions by their strides, the largest first; two whose order depends on sizes that
+    vary stay as they are.
+    """
+
+    def compared(dim, other):
+        if chosen(lambda: strides[dim] > strides[other]):
+            return -1
+        return int(chosen(lambda: strides[dim] < strides[other]))
+
+    return sorted(dims, key=functools.cmp_to_key(compared))
 
 
 def _fft_strides(shape, strides, dims):

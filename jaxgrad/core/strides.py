@@ -4,10 +4,13 @@ XLA chooses the real memory layout of arrays. These functions compute the stride
 have, for code that reads them and for views, which exist only where strides allow them.
 """
 
+import functools
 import itertools
 import math
+import operator
 
 from ..late import LateModule
+from .symbolic_extents import chosen
 
 symbolic_extents = LateModule("jaxgrad.core.symbolic_extents")
 
@@ -256,8 +259,8 @@ def _compared(shape, layouts, first, second):
     for strides in layouts:
         inner, outer = strides[first], strides[second]
         if inner and outer and inner != outer:
-            return -1 if inner < outer else 1
-        if inner and outer and shape[first] > shape[second]:
+            return -1 if chosen(functools.partial(operator.lt, inner, outer)) else 1
+        if inner and outer and chosen(lambda: shape[first] > shape[second]):
             return 1
     return 0
 

@@ -19,7 +19,7 @@ from ..late import LateModule
 from ..state.ownership import is_internal, root
 from ._errors import Decided, UserError
 from ._extents import UNBOUNDED, Range
-from ._narrowing import fixed, joined, multiples, named, narrowed, raised, varies
+from ._narrowing import fixed, joined, multiples, named, narrowed, raised, varies, with_remainders
 from ._violations import refusal
 from .dynamic_shapes import Shapes
 
@@ -28,12 +28,19 @@ jax_export = LateModule("jax.export")
 MOST_TRACES = 24
 
 
-def shaped(shapes: Shapes) -> dict[str, tuple]:
-    """The extents of each tensor, with JAX's symbols in place of sizes that vary."""
+def shaped(shapes: Shapes, with_products=False) -> dict[str, tuple]:
+    """The extents of each tensor, with JAX's symbols in place of sizes that vary.
+
+    with_products: JAX knows of which numbers products of two symbols are at least.
+    """
     texts = {str(e) for extents in shapes.extents.values() for e in extents if varies(e)}
     if not texts:
         return shapes.extents
-    scope = jax_export.SymbolicScope(_constraints(shapes.ranges))
+    constraints = _constraints(shapes.ranges)
+    constraints += _constraints_of_products(shapes.ranges) if with_products else []
+    scope = jax_export.SymbolicScope(constraints)
+    # a copy of a symbol is of the same scope, as jax2onnx takes it; JAX's copy of a scope fails
+    scope.__deepcopy__ = lambda memo: scope
     ordered = sorted(texts)
     symbols = jax_export.symbolic_shape(", ".join(ordered), scope=scope)
     by_text = dict(zip(ordered, symbols, strict=True))
@@ -50,18 +57,38 @@ def _constraints(ranges: dict[str, Range]) -> list[str]:
     ]
 
 
+def _constraints_of_products(ranges: dict[str, Range]) -> list[str]:
+    """What JAX does not see by itself: `b*t - b` is at least 0 where t is at least 1."""
+    return [
+        f"{first}*{second} >= {ranges[one].lower}*{other}"
+        for first, second in itertools.combinations_with_replacement(ranges, 2)
+        for one, other in {(first, second), (second, first)}
+    ]
+
+
+def _is_of_product(error) -> bool:
+    """Whether JAX could not decide a comparison with a product of symbols."""
+    comparison = inconclusive(error)
+    texts = [text for text in comparison or () if text is not None]
+    return any(re.search(r"[A-Za-z_]\w*(\*|\^)", text) for text in texts)
+
+
 def decided(shapes: Shapes, trace) -> tuple:
     """The result of `trace(extents)`, and the shapes for which it succeeded.
 
     Raises UserError where a size that is to vary decides what the code does.
     """
+    with_products = False
     for _ in range(MOST_TRACES):
         try:
             with _noting(shapes):
-                return trace(shaped(shapes)), shapes
+                return trace(shaped(shapes, with_products)), shapes
         except UserError:
             raise
         except Exception as error:
+            if not with_products and _is_of_product(error):
+                with_products = True
+                continue
             further = _further(shapes, error)
             if further is None:
                 raise refusal(shapes, error, functools.partial(_succeeds, trace)) from error
@@ -73,7 +100,7 @@ def _succeeds(trace, shapes: Shapes) -> bool:
     """Whether a trace with other shapes comes to its end."""
     try:
         with _noting(shapes):
-            trace(shaped(shapes))
+            trace(shaped(shapes, with_products=True))
     except Exception:
         return False
     return True
@@ -112,7 +139,7 @@ def _may_be_equal(pair) -> bool:
 
 def _further(shapes: Shapes, error) -> Shapes | None:
     """Shapes in which the sizes that an error names are decided; None if none of them may be."""
-    message = str(error)
+    message = with_remainders(str(error))
     symbols = named(shapes, message)
     is_open = isinstance(error, Decided) or inconclusive(error) is not None
     low = [s for s in symbols if s in shapes.raised and shapes.sizes[s] >= 2]

@@ -13,6 +13,11 @@ def varies(extent) -> bool:
     return isinstance(extent, Extent)
 
 
+def with_remainders(text: str) -> str:
+    """A text with `mod(n, 2)` for the sums that sizes have in its place."""
+    return re.sub(r"- (\d+)\*floordiv\(([^()]+), \1\) \+ \2(?!\w)", r"mod(\2, \1)", text)
+
+
 def named(shapes, message) -> list[str]:
     """The symbols in a message, also those of shapes as "s0xs1"."""
     ends = dict.fromkeys(shapes.ranges, (r"\b", r"\b"))

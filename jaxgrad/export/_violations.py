@@ -16,7 +16,7 @@ from ..core.jax_internals import inconclusive
 from ..state.ownership import is_internal
 from ..tape.symbolic_number import GuardOnDataDependentSymNode
 from ._errors import Decided, UserError
-from ._narrowing import fixed, joined, multiples, named, varies
+from ._narrowing import fixed, joined, multiples, named, varies, with_remainders
 
 LIBRARY = "a line of a library"
 
@@ -97,22 +97,22 @@ def _specialized(shapes, symbols) -> str:
 
 def _of_test(shapes, error) -> UserError:
     """The error for code that compares sizes, or needs one as an int."""
-    message = str(error)
+    message = with_remainders(str(error))
     symbols = named(shapes, message) or [*shapes.ranges]
     comparison = inconclusive(error)
     what = message if isinstance(error, Decided) else None
     if comparison is not None and comparison[2] is not None:
-        what = " ".join(comparison)
+        what = with_remainders(" ".join(comparison))
     asks = f"the code asks whether {what}" if what else "the code needs an int there"
     line = line_of(error)
     hint = " (len() gives an int: x.shape[0] is a size that may vary)" if "len(" in line else ""
     names = ", ".join([_label(shapes, symbol) for symbol in symbols])
-    match = re.fullmatch(r"(\w+) (<=|>=|<|>|==) (\d+)", what or "")
-    is_one = match and match[2] == "==" and shapes.sizes.get(match[1]) == int(match[3])
+    test = _test_of(what or "")
+    is_one = test and test[1] == "==" and shapes.sizes.get(test[0]) == test[2]
     starts = f"Not all values of {names} in the specified range give one program"
     if is_one or not what:
         starts = f"{_specialized(shapes, symbols)} {starts}"
-    bounds = [] if is_one or not match or match[1] not in shapes.ranges else [_bound(shapes, match)]
+    bounds = [] if is_one or not test or test[0] not in shapes.ranges else [_bound(shapes, *test)]
     fixes = [
         *bounds,
         *_multiple(shapes, what or ""),
@@ -122,9 +122,17 @@ def _of_test(shapes, error) -> UserError:
     return _violated(shapes, symbols, f"{starts}: {asks}{hint}, at {line}", fixes)
 
 
-def _bound(shapes, match) -> str:
+def _test_of(text) -> tuple[str, str, int] | None:
+    """A test of a symbol: `n - 1 < 2` is that whether n < 3."""
+    match = re.fullmatch(r"(\w+)(?: ([+-]) (\d+))? (<=|>=|<|>|==) (\d+)", text)
+    if match is None:
+        return None
+    symbol, side, offset, sign, number = match.groups()
+    return symbol, sign, int(number) - int(f"{side or ''}{offset or 0}")
+
+
+def _bound(shapes, symbol, sign, number) -> str:
     """The range on whose one side a test goes one way."""
-    symbol, sign, number = match[1], match[2], int(match[3])
     size = shapes.sizes[symbol]
     if sign == "==":
         end = f"min={number + 1}" if size > number else f"max={number - 1}"
@@ -156,7 +164,7 @@ def _of_shapes(shapes, error, succeeds) -> UserError | None:
     """The error for operators that fit the example, and not all sizes; None if the reason is
     another one.
     """
-    message = str(error)
+    message = with_remainders(str(error))
     # shapes of matrices are written "4xn"
     within = r"(?:\b|(?<=x)){}(?:\b|(?=x))"
     symbols = [symbol for symbol in shapes.ranges if re.search(within.format(symbol), message)]

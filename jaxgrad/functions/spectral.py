@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 
 from .. import ops
+from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..frontend.array_creation import beside
-from ..frontend.factories import ones
+from ..frontend.factories import arange, ones
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
@@ -107,13 +108,25 @@ def _padded(input, count, mode):
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     length = input.shape[-1]
-    if not length or (mode != "replicate" and count >= length + (mode == "circular")):
+    most = count if mode == "replicate" else length - (mode == "reflect")
+    if not length or count > most:
         raise RuntimeError(
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({count}, {count}) at dimension 2 of input {[1, *input.shape]}"
         )
-    places = np.pad(np.arange(length), count, _MODES[mode])
-    return input.index_select(-1, tensor(places, device=beside(input)))
+    return input.index_select(-1, _places(length, count, mode, beside(input)))
+
+
+def _places(length, count, mode, device) -> Tensor:
+    """The indices of the elements of an extended signal."""
+    if not is_symbolic(length):
+        return tensor(np.pad(np.arange(length), count, _MODES[mode]), device=device)
+    places = arange(-count, length + count, device=device)
+    if mode == "circular":
+        return places % length
+    if mode == "replicate":
+        return places.clamp(0, length - 1)
+    return length - 1 - (length - 1 - places.abs()).abs()
 
 
 def _check_stft(signal, n_fft, hop_length, win_length, window, is_complex, return_complex):

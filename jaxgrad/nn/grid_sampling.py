@@ -95,13 +95,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
             f"{size}. Got {theta.shape}."
         )
-    if align_corners and min(size[2:]) == 1:
+    if align_corners and any(extent == 1 for extent in size[2:]):
         warnings.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
             stacklevel=users_stacklevel(),
         )
-    elif min(size) <= 0:
+    elif any(extent <= 0 for extent in size):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return ops.affine_grid_generator(theta, size, align_corners)

@@ -42,7 +42,11 @@ def _method(method):
         if _is_of_numbers(name, others):
             return getattr(Varying.of_extent(size), name)(*others)
         try:
-            return _sized(method(size, *others))
+            result = method(size, *others)
+            if name == "__mod__" and is_symbolic(result):
+                # as a sum, of which JAX sees that `size + -size % 4` is a multiple of 4
+                result = size - others[0] * (size // others[0])
+            return _sized(result)
         except jax.errors.InconclusiveDimensionOperation as error:
             if name not in _COMPARISONS:
                 raise
@@ -69,7 +73,10 @@ def _is_of_numbers(name, others) -> bool:
 
 def _undecided(name, size, others, error) -> Varying:
     """The outcome of a comparison that depends on sizes; code that needs it raises JAX's error."""
-    outcome = getattr(Varying.of_extent(size), name)(*others)
+    try:
+        outcome = getattr(Varying.of_extent(size), name)(*others)
+    except NotImplementedError:  # outside of the trace sizes are no numbers
+        raise error from None
     outcome.error = error
     return outcome
 

@@ -7,7 +7,7 @@ from helpers.exported_models import MODELS
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
-from jaxgrad import nn
+from jaxgrad import fft, nn
 from jaxgrad.export import Dim, ShapesCollection, dims, export
 
 
@@ -238,6 +238,16 @@ def test_layers_of_functions_have_the_names_of_their_inputs():
 
 
 TABLE = torch.arange(40.0)
+
+
+def spectrum(x, mode):
+    return torch.stft(x, 2, 1, window=torch.ones(2), return_complex=True, pad_mode=mode)[1].real
+
+
+def rows_of_grid(n, align_corners):
+    return F.affine_grid(torch.eye(2, 3)[None], (1, 1, n, 2), align_corners)[0, :, 0, 1]
+
+
 # by what is computed of x and its size n, the numbers for n = 3 and n = 4 and x = 1, 2, ..., n
 USES_OF_SIZES = {
     "tensor(n)": (lambda x, n: torch.tensor(n), 3, 4),
@@ -266,6 +276,56 @@ USES_OF_SIZES = {
     "sym_sqrt": (lambda x, n: x[:1] * torch.sym_sqrt(n) ** 2, [3.0], [4.0]),
     "sym_int": (lambda x, n: x[: torch.sym_int(n) - 1].sum(), 3.0, 6.0),
     "SymInt": (lambda x, n: x[: int(isinstance(n, int | torch.SymInt))], [1.0], [1.0]),
+    "windows": (
+        lambda x, n: F.pad(x, (0, -n % 4)).view((n + -n % 4) // 4, 4).sum(1),
+        [6.0],
+        [10.0],
+    ),
+    "more windows": (
+        lambda x, n: F.pad(x, (0, (4 - n % 4) % 4)).view(-1, 4).sum(1),
+        [6.0],
+        [10.0],
+    ),
+    "divmod": (
+        lambda x, n: torch.tensor([*divmod(n, 2), n % 4, -n % 3]),
+        [1, 1, 3, 0],
+        [2, 0, 0, 2],
+    ),
+    "reflected": (lambda x, n: spectrum(x, "reflect"), [1.0, -1, -1, 1], [1.0, -1, -1, -1, 1]),
+    "replicated": (lambda x, n: spectrum(x, "replicate"), [0.0, -1, -1, 0], [0.0, -1, -1, -1, 0]),
+    "circulated": (lambda x, n: spectrum(x, "circular"), [2.0, -1, -1, 2], [3.0, -1, -1, -1, 3]),
+    "affine_grid": (
+        lambda x, n: rows_of_grid(n, False),
+        [-2 / 3, 0.0, 2 / 3],
+        [-0.75, -0.25, 0.25, 0.75],
+    ),
+    "corners": (lambda x, n: rows_of_grid(n, True), [-1.0, 0.0, 1.0], [-1.0, -1 / 3, 1 / 3, 1.0]),
+    "convolution": (
+        lambda x, n: F.conv1d(x.expand(1, 4, n), torch.ones(4, 4, 1))[0, 0],
+        [4.0, 8.0, 12.0],
+        [4.0, 8.0, 12.0, 16.0],
+    ),
+    "fft": (lambda x, n: fft.fft(x).imag, [0.0, 0.75**0.5, -(0.75**0.5)], [0.0, 2.0, 0.0, -2.0]),
+    "ifft": (
+        lambda x, n: fft.ifft(fft.fft(x).flip(0)).real,
+        [1.0, -1.5, -1.0],
+        [1.0, 0.0, -3.0, 0.0],
+    ),
+    "rfft": (
+        lambda x, n: torch.view_as_real(fft.rfft(x, norm="ortho")).flatten(),
+        [3.4641016, 0.0, -0.8660254, 0.5],
+        [5.0, 0.0, -1.0, 1.0, -1.0, 0.0],
+    ),
+    "irfft": (
+        lambda x, n: fft.irfft(fft.rfft(x) * 1j, n=n),
+        [-0.5773503, 1.1547005, -0.5773503],
+        [-1.0, 1.0, 1.0, -1.0],
+    ),
+    "fft2": (
+        lambda x, n: fft.fft2(torch.outer(x, x)).real[1],
+        [-9.0, 1.5, 3.0],
+        [-20.0, 0.0, 4.0, 8.0],
+    ),
 }
 
 
@@ -279,7 +339,24 @@ def test_code_computes_with_sizes():
         for name, row in USES_OF_SIZES.items():
             expected = torch.tensor(row[place])
             assert results[name].dtype == expected.dtype, name
-            torch.testing.assert_close(results[name], expected)
+            torch.testing.assert_close(results[name], expected, rtol=2e-6, atol=2e-6)
+
+
+def test_products_of_sizes():
+    # JAX alone does not see that b * (t - 1) is no less than 0, and t * t no less than t
+    def forward(x, y):
+        rows = F.linear(x[:, 1:], torch.ones(2, 3))
+        return rows, (x @ x.mT + (x @ x.mT).mT.relu()).sum(-1), y.mT + y.mT.mT.mT
+
+    b, t = Dim("b", min=2, max=64), Dim("t", min=2, max=64)
+    x, y = torch.ones(4, 3, 3), torch.ones(4, 3)
+    program = export(module_of(forward), (x, y), dynamic_shapes=(({0: b, 1: t}, {0: b, 1: t}),))
+    x = torch.arange(12.0).reshape(2, 2, 3)
+    results = program.module()(x, torch.ones(2, 2))
+    # what torch 2.13 gives
+    assert results[0].tolist() == [[[12.0, 12.0]], [[30.0, 30.0]]]
+    assert results[1].tolist() == [[38.0, 128.0], [722.0, 1028.0]]
+    assert results[2].tolist() == [[2.0, 2.0]] * 2
 
 
 @pytest.mark.parametrize("use", [round, int, math.ceil])
@@ -343,5 +420,9 @@ def test_examples_outside_of_a_range():
         export(
             module_of(torch.add), (torch.ones(4), torch.ones(3)), dynamic_shapes=(({0: n}, {0: n}),)
         )
+    # two more elements on both sides are reflections of three
+    signal = module_of(lambda x: torch.stft(x, 4, window=torch.ones(4), return_complex=True))
+    with pytest.raises(RuntimeError, match=r"fixes:\n  n = Dim\('n', min=3\)"):
+        export(signal, (torch.ones(4),), dynamic_shapes=(({0: Dim("n", min=1)},),))
     with pytest.raises(RuntimeError, match="top-level keys must be the arg names"):
         export(module_of(torch.sin), (torch.ones(4),), dynamic_shapes={"z": {0: n}})
