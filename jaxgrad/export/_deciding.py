@@ -149,7 +149,7 @@ def _further(shapes: Shapes, error) -> Shapes | None:
         narrower = narrowed(shapes, comparison)
         if narrower is not None:
             return narrower
-    for symbol, factor in re.findall(r"\bmod\((\w+), (\d+)\)", message):
+    for symbol, factor in re.findall(r"\b(?:mod|floordiv)\((\w+), (\d+)\)", message):
         if symbol in shapes.optional and shapes.sizes[symbol] % int(factor) == 0:
             return multiples(shapes, symbol, int(factor))
     optional = [s for s in symbols if s in shapes.optional]

@@ -72,6 +72,7 @@ def decomposed(graph: Graph, table: Mapping[str, Callable]) -> Graph:
     """The graph without the operators of a table; table: as in `DecomposingRecorder`."""
     names = {_full_name(node.target) for node in graph.nodes.nodes if node.op == "call_function"}
     if names.isdisjoint(table):
+        graph.nodes.eliminate_dead_code()
         return graph
     rewriting = _Rewriting(graph, table)
     structs = [abstract_value(tensor).struct for tensor in rewriting.inputs()]

@@ -66,11 +66,13 @@ def _as(dtype, input):
 def linear(input, weight, bias=None):
     if weight.ndim != 2:
         return NotImplemented
-    rows = _viewed(input, [math.prod(input.shape[:-1]), input.shape[-1]])
-    columns = aten.permute.default(weight, [1, 0])
-    result = (
-        aten.mm.default(rows, columns) if bias is None else aten.addmm.default(bias, rows, columns)
-    )
+    sizes = [math.prod(input.shape[:-1]), input.shape[-1]]
+    if bias is None:
+        columns = aten.permute.default(weight, [1, 0])
+        result = aten.mm.default(_viewed(input, sizes), columns)
+    else:
+        rows = _viewed(input, sizes)
+        result = aten.addmm.default(bias, rows, aten.permute.default(weight, [1, 0]))
     return _viewed(result, [*input.shape[:-1], weight.shape[0]])
 
 
@@ -103,10 +105,12 @@ def matmul(self, other):
 
 def _batched_product(self, other):
     batch = _broadcast(self.shape[:-2], other.shape[:-2])
+    if self.ndim == other.ndim == 3 and [*self.shape[:1]] == [*other.shape[:1]]:
+        return aten.bmm.default(self, other)
     factors = []
     for factor in (self, other):
         shape = [*batch, *factor.shape[-2:]]
-        expanded = factor if [*factor.shape] == shape else aten.expand.default(factor, shape)
+        expanded = aten.expand.default(factor, shape)
         factors.append(_viewed(expanded, [math.prod(batch), *factor.shape[-2:]]))
     return _viewed(aten.bmm.default(*factors), [*batch, self.shape[-2], other.shape[-1]])
 
@@ -342,7 +346,8 @@ def log_softmax(self, dim, dtype=None):
 
 def _safe_softmax(self, dim, dtype=None):
     result = aten._softmax.default(_as(dtype, self), dim, False)
-    is_empty = aten.all.dim(aten.eq.Scalar(self, -math.inf), dim, True)
+    is_outside = aten.logical_not.default(aten.eq.Scalar(self, -math.inf))
+    is_empty = aten.logical_not.default(aten.any.dim(is_outside, dim, True))
     return aten.where.self(is_empty, aten.full_like.default(result, 0.0), result)
 
 
@@ -369,20 +374,20 @@ def scaled_dot_product_attention(
     root = math.sqrt(scale) if scale >= 0 else None
     if root is None:
         return NotImplemented
-    query, key = aten.mul.Tensor(query, root), aten.mul.Tensor(key, root)
-    scores = matmul(query, _swapped(key, -2, -1))
+    query = aten.mul.Scalar(query, root)
     if is_causal:
-        rows, columns = scores.shape[-2:]
-        ones = aten.full.default([rows, columns], True, device=query.device)
-        attn_mask = aten.tril.default(ones)
-    if attn_mask is None:
-        return matmul(aten._softmax.default(scores, scores.ndim - 1, False), value)
-    if not attn_mask.is_floating_point():
-        lowest = aten.full_like.default(scores, -math.inf)
-        scores = aten.where.self(attn_mask, scores, lowest)
-    else:
-        scores = aten.add.Tensor(scores, attn_mask)
-    return matmul(_safe_softmax(scores, scores.ndim - 1), value)
+        sizes = [query.shape[-2], key.shape[-2]]
+        attn_mask = _triangle("le")(aten.full.default(sizes, True, device=query.device))
+    if attn_mask is not None and not attn_mask.is_floating_point():
+        numbers = (aten.scalar_tensor.default(n, dtype=query.dtype) for n in (0.0, -math.inf))
+        attn_mask = aten.where.self(attn_mask, *numbers)
+    scores = matmul(query, aten.mul.Scalar(_swapped(key, -2, -1), root))
+    scores = scores if attn_mask is None else aten.add.Tensor(scores, attn_mask)
+    result = matmul(_safe_softmax(scores, scores.ndim - 1), value)
+    if result.ndim != 4:
+        return result
+    rows_first = aten.clone.default(_permuted(result, 2, 0, 1, 3), memory_format=contiguous_format)
+    return _permuted(rows_first, 1, 2, 0, 3)
 
 
 # ---- shapes
@@ -458,11 +463,51 @@ def unbind(self, dim=0):
     extent = self.shape[dim]
     if is_symbolic(extent):
         return NotImplemented
-    return [aten.select.int(self, dim, number) for number in range(extent)]
+    parts = [aten.slice.Tensor(self, dim, place, place + 1) for place in range(extent)]
+    return [aten.squeeze.dims(part, [dim]) for part in parts]
 
 
 def stack(tensors, dim=0):
-    return aten.cat.default([aten.unsqueeze.default(tensor, dim) for tensor in tensors], dim)
+    (first, *_), count = tensors, len(tensors)
+    dim = dim % (first.ndim + 1)
+    shape = [*first.shape[:dim], count, *first.shape[dim:]]
+    if dim == first.ndim:  # elements of the last dimension lie side by side
+        return aten.cat.default([aten.unsqueeze.default(tensor, dim) for tensor in tensors], dim)
+    return aten.view.default(aten.cat.default([*tensors], dim), shape)
+
+
+def _counted(extent, beside):
+    return aten.arange.start_step(0, extent, 1, device=beside.device)
+
+
+def roll(self, shifts, dims=()):
+    shifts, dims = _all(1, shifts), _all(1, dims) if dims != () else []
+    if not dims:
+        flat = _viewed(self, [math.prod(self.shape)])
+        return _viewed(roll(flat, shifts, [0]), self.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        extent = self.shape[dim]
+        if is_symbolic(extent) or not extent:
+            return NotImplemented
+        places = _counted(extent, self)
+        places = aten.add.Tensor(places, -shift % extent)
+        self = aten.index_select.default(self, dim, aten.fmod.Scalar(places, extent))
+    return self
+
+
+def _triangle(compare: str):
+    """The part of matrices where the number of the column minus that of the row compares so."""
+
+    def triangle(self, diagonal=0):
+        rows, columns = self.shape[-2:]
+        across = aten.unsqueeze.default(_counted(columns, self), -2)
+        down = aten.unsqueeze.default(_counted(rows, self), -1)
+        kept = getattr(aten, compare).Scalar(aten.sub.Tensor(across, down), diagonal)
+        if self.dtype.itemsize == 1 and not self.dtype.is_signed:
+            return aten.logical_and.default(kept, self)
+        return aten.where.self(kept, self, aten.scalar_tensor.default(0, dtype=self.dtype))
+
+    return triangle
 
 
 def narrow(self, dim, start, length):
@@ -523,7 +568,7 @@ def hardsigmoid(self):
 
 
 def hardswish(self):
-    clamped = aten.clamp.default(aten.add.Tensor(self, 3), 0, 6)
+    clamped = aten.clamp.default(aten.clamp.default(aten.add.Tensor(self, 3), 0), None, 6)
     return aten.div.Tensor(aten.mul.Tensor(self, clamped), 6)
 
 
@@ -532,7 +577,9 @@ def relu6(self):
 
 
 def mish(self):
-    return aten.mul.Tensor(self, aten.tanh.default(aten.log1p.default(aten.exp.default(self))))
+    curve = aten.log1p.default(aten.exp.default(self))
+    curve = aten.where.self(aten.gt.Scalar(self, 20), self, curve)
+    return aten.mul.Tensor(self, aten.tanh.default(curve))
 
 
 def selu(self):
@@ -543,14 +590,17 @@ def celu(self, alpha=1.0):
     return aten.elu.default(self, alpha, 1, 1 / alpha)
 
 
-def softplus(self, beta=1, threshold=20):
-    scaled = _times(self, beta)
-    curve = _times(aten.log1p.default(aten.exp.default(scaled)), 1 / beta)
+def softplus(self, beta=None, threshold=20):
+    # as in PyTorch, a factor of 1 is written too where the call has it
+    scaled = self if beta is None else aten.mul.Tensor(self, beta)
+    curve = aten.log1p.default(aten.exp.default(scaled))
+    curve = curve if beta is None else aten.div.Tensor(curve, beta)
     return aten.where.self(aten.gt.Scalar(scaled, threshold), self, curve)
 
 
 def log_sigmoid(self):
-    least = aten.minimum.default(aten.full_like.default(self, 0), self)
+    zero = aten.full.default([], 0, dtype=self.dtype, device=self.device)
+    least = aten.minimum.default(zero, self)
     shrinking = aten.exp.default(aten.neg.default(aten.abs.default(self)))
     return aten.sub.Tensor(least, aten.log1p.default(shrinking))
 
@@ -718,9 +768,34 @@ def smooth_l1_loss(self, target, reduction=1, beta=1.0):
     if not beta:
         return l1_loss(self, target, reduction)
     distance = aten.abs.default(aten.sub.Tensor(self, target))
+    is_near = aten.lt.Scalar(distance, beta)
     near = aten.div.Tensor(aten.mul.Tensor(square(distance), 0.5), beta)
     far = aten.sub.Tensor(distance, 0.5 * beta)
-    return _reduced(aten.where.self(aten.lt.Scalar(distance, beta), near, far), reduction)
+    return _reduced(aten.where.self(is_near, near, far), reduction)
+
+
+def huber_loss(self, target, reduction=1, delta=1.0):
+    distance = aten.abs.default(aten.sub.Tensor(self, target))
+    is_near = aten.lt.Scalar(distance, delta)
+    near = aten.mul.Tensor(aten.mul.Tensor(distance, 0.5), distance)
+    far = aten.mul.Tensor(aten.sub.Tensor(distance, 0.5 * delta), delta)
+    return _reduced(aten.where.self(is_near, near, far), reduction)
+
+
+def binary_cross_entropy(self, target, weight=None, reduction=1):
+    def limited(logarithms):
+        least = aten.full.default([], -100, dtype=self.dtype, device=self.device)
+        return aten.maximum.default(logarithms, least)
+
+    absent = aten.sub.Tensor(target, 1)
+    absent = aten.mul.Tensor(absent, limited(aten.log1p.default(aten.neg.default(self))))
+    loss = aten.sub.Tensor(absent, aten.mul.Tensor(target, limited(aten.log.default(self))))
+    return _reduced(loss if weight is None else aten.mul.Tensor(loss, weight), reduction)
+
+
+def soft_margin_loss(self, target, reduction=1):
+    product = aten.mul.Tensor(aten.neg.default(target), self)
+    return _reduced(aten.log1p.default(aten.exp.default(product)), reduction)
 
 
 def binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=None, reduction=1):
@@ -731,9 +806,33 @@ def binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=None,
 
 
 def nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
-    if self.ndim > 2:
+    if not 0 < self.ndim <= 2:
         return NotImplemented
-    return aten.nll_loss_forward.default(self, target, weight, reduction, ignore_index)[0]
+    dim = self.ndim - 1
+
+    def counted(values):
+        """The numbers of targets that are not ignored, and zeros."""
+        is_counted = aten.ne.Scalar(target, ignore_index)
+        return aten.where.self(
+            is_counted, values, aten.scalar_tensor.default(0, dtype=values.dtype)
+        )
+
+    if weight is not None:
+        weight = _viewed(weight, [1, weight.shape[0]]) if dim else weight
+        self = aten.mul.Tensor(self, weight)
+    places = aten.unsqueeze.default(counted(target), dim)
+    chosen = aten.squeeze.dims(aten.gather.default(self, dim, places), [dim])
+    loss = counted(aten.neg.default(chosen))
+    if reduction != 1:
+        return _reduced(loss, reduction)
+    if weight is None:
+        weights = aten.ne.Scalar(target, ignore_index)
+        count = aten._to_copy.default(aten.sum.dim_IntList(weights, []), dtype=self.dtype)
+        return aten.div.Tensor(aten.sum.dim_IntList(loss, []), count)
+    wide = aten.expand.default(weight, [*self.shape])
+    weights = counted(aten.squeeze.dims(aten.gather.default(wide, dim, places), [dim]))
+    total = aten.sum.dim_IntList(weights, [])
+    return aten.div.Tensor(aten.sum.dim_IntList(loss, []), total)
 
 
 def cross_entropy_loss(
@@ -843,6 +942,18 @@ FUNCTIONS = {
     "std.default": std_all,
     "std.dim": std_dim,
     "std.correction": std,
+    "arange.default": lambda end, **options: aten.arange.start_step(0, end, 1, **options),
+    "arange.start": lambda start, end, **options: aten.arange.start_step(start, end, 1, **options),
+    "roll.default": roll,
+    "tril.default": _triangle("le"),
+    "triu.default": _triangle("ge"),
+    "frac.default": lambda self: aten.sub.Tensor(self, aten.trunc.default(self)),
+    "floor_divide.default": lambda self, other: aten.div.Tensor_mode(
+        self, other, rounding_mode="floor"
+    ),
+    "huber_loss.default": huber_loss,
+    "binary_cross_entropy.default": binary_cross_entropy,
+    "soft_margin_loss.default": soft_margin_loss,
     "mse_loss.default": mse_loss,
     "l1_loss.default": l1_loss,
     "smooth_l1_loss.default": smooth_l1_loss,

@@ -33,7 +33,10 @@ def _parts(function, args, kwargs) -> Parts | None:
     space = function.__module__.rpartition(".")[2].partition("_")[0]
     if schemas(f"{space}_{name}"):
         return f"{space}_{name}", args, kwargs
-    changed = (FUNCTIONAL if _is_functional(function) else FUNCTIONS).get(name)
+    is_functional = _is_functional(function)
+    changed = (FUNCTIONAL if is_functional else FUNCTIONS).get(name)
+    if is_functional and changed is None and name.endswith("_loss"):
+        return None  # the operator has a number for the reduction, and its arguments elsewhere
     if changed is not None:
         try:
             return changed(*args, **kwargs)
@@ -322,6 +325,7 @@ FUNCTIONAL: dict[str, Callable[..., Parts | None]] = {
     "l1_loss": _loss("l1_loss"),
     "smooth_l1_loss": _loss("smooth_l1_loss", "beta", 1.0),
     "huber_loss": _huber_loss,
+    "soft_margin_loss": _loss("soft_margin_loss"),
     "binary_cross_entropy": _binary_cross_entropy,
     "binary_cross_entropy_with_logits": _bce_with_logits,
     "kl_div": _kl_div,

@@ -35,7 +35,8 @@ class FlopCounterMode:
     place of this class. It gets the arguments of a call, with shapes in place of tensors, and
     `out_shape`; one with a true attribute `_get_raw` gets tensors and `out_val`. The operators are
     those that jaxgrad runs: `a @ b` is one call of `aten.matmul`, and the backward pass of an
-    operator is counted as without it.
+    operator is counted as without it. Without it, products have PyTorch's names: `aten.addmm`,
+    `mm` or `bmm`.
 
     A compiled function runs as one program and is not counted. Each operator runs at once inside of
     the block.
@@ -96,10 +97,10 @@ class FlopCounterMode:
         >>> with FlopCounterMode(display=False) as counter:
         ...     _ = jaxgrad.nn.Linear(3, 4, bias=False)(jaxgrad.ones(2, 3))
         >>> print(counter.get_table())
-        Module          FLOP  % Total
-        --------------  ----  -------
-        Linear            48  100.00%
-         - aten.linear    48  100.00%
+        Module      FLOP  % Total
+        ----------  ----  -------
+        Linear        48  100.00%
+         - aten.mm    48  100.00%
         """
         depth = self.depth if depth is None else depth
         depth = math.inf if depth is None else depth
@@ -166,6 +167,8 @@ class _Operations(Watch):
         operator = getattr(_ops.aten, _name_in_pytorch(program.name), None)
         formula = self.custom_mapping.get(operator) if isinstance(program, Call) else None
         if formula is None:
+            product = _product_in_pytorch(program)
+            operator = getattr(_ops.aten, product) if product else operator
             self.add(operator, 2 * summary_cost.products_of(program))
             return kernel(*arrays)
         results = kernel(*arrays)
@@ -200,6 +203,22 @@ def _shape(array) -> Size:
 def _name_in_pytorch(name: str) -> str:
     """The name of an operator from that of its program: `ConvolutionBackward`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _product_in_pytorch(program: Program) -> str:
+    """The name of the product of matrices that PyTorch runs for a program, "" for another one."""
+    name = _name_in_pytorch(program.name)
+    operator = name.removesuffix("_backward")
+    ranks = [len(aval.shape) for aval in program.inputs if hasattr(aval, "shape")]
+    if operator == "linear":
+        return "addmm" if operator == name and len(ranks) == 3 else "mm"
+    if operator == "matmul":
+        return "bmm" if min(ranks[-2:]) > 2 else "mm"
+    if operator in ("einsum", "scaled_dot_product_attention"):
+        return "bmm"
+    if operator == name:
+        return ""
+    return {"addmm": "mm", "mm": "mm", "baddbmm": "bmm", "bmm": "bmm"}.get(operator, "")
 
 
 __getattr__, __dir__ = names_of(__name__)

@@ -60,6 +60,22 @@ OF_PYTORCH = [
     (lambda x: x.softmax(-1), [ROW], "_softmax"),
     (F.silu, [ROW], "sigmoid mul.Tensor"),
     (F.softplus, [ROW], "exp log1p gt.Scalar where.self"),
+    (nn.Softplus(), [ROW], "mul.Tensor exp log1p div.Tensor gt.Scalar where.self"),
+    (F.mish, [ROW], "exp log1p gt.Scalar where.self tanh mul.Tensor"),
+    (F.hardswish, [ROW], "add.Tensor clamp clamp mul.Tensor div.Tensor"),
+    (F.logsigmoid, [ROW], "full minimum abs neg exp log1p sub.Tensor"),
+    (lambda x: torch.stack([x, x]), [ROW], "cat view"),
+    (lambda x: x.unbind(0)[0], [ROW], "slice.Tensor squeeze.dims"),
+    (lambda x: x.median(-1)[0], [ROW], "median.dim"),
+    (lambda x: x // 2, [ROW], "div.Tensor_mode"),
+    (lambda x: x.frac(), [ROW], "trunc sub.Tensor"),
+    (lambda x: x.roll(1, 0), [ROW], "arange.start_step add.Tensor fmod.Scalar index_select"),
+    (
+        lambda x: x.tril(),
+        [ROW],
+        "arange.start_step unsqueeze arange.start_step unsqueeze sub.Tensor le.Scalar "
+        "scalar_tensor where.self",
+    ),
     (lambda x: F.glu(x, -1), [ROW], "slice.Tensor slice.Tensor sigmoid mul.Tensor"),
     (lambda x: x.chunk(3, -1), [ROW], "split_with_sizes"),
     (lambda x: x.repeat_interleave(2, 1), [ROW], "unsqueeze expand clone view"),
@@ -68,6 +84,25 @@ OF_PYTORCH = [
     (lambda x, y: x @ y, [ROW, (6, 3)], "view mm view"),
     (lambda x, y: x @ y, [ROWS, (4,)], "mul.Tensor sum.dim_IntList"),
     (F.mse_loss, [ROW, ROW], "sub.Tensor pow.Tensor_Scalar mean"),
+    (
+        F.smooth_l1_loss,
+        [ROW, ROW],
+        "sub.Tensor abs lt.Scalar pow.Tensor_Scalar mul.Tensor div.Tensor sub.Tensor where.self "
+        "mean",
+    ),
+    (
+        F.huber_loss,
+        [ROW, ROW],
+        "sub.Tensor abs lt.Scalar mul.Tensor mul.Tensor sub.Tensor mul.Tensor where.self mean",
+    ),
+    (F.soft_margin_loss, [ROW, ROW], "neg mul.Tensor exp log1p mean"),
+    (
+        lambda x: F.cross_entropy(x, (x[:, 0] > 0).long()),
+        [ROWS],
+        "select.int gt.Scalar _to_copy _log_softmax ne.Scalar scalar_tensor where.self unsqueeze "
+        "gather squeeze.dims neg ne.Scalar scalar_tensor where.self ne.Scalar sum.dim_IntList "
+        "_to_copy sum.dim_IntList div.Tensor",
+    ),
     (lambda x: x.std(1), [ROW], "var.correction sqrt"),
     (lambda x: x.clone().add_(1).relu_(), [ROW], "clone add.Tensor relu"),
 ]
@@ -81,6 +116,28 @@ def test_operators_of_pytorch(function, shapes, expected):
     program = export(model, tuple(args)).run_decompositions()
     assert targets(program) == expected
     check_values(program, model, *args)
+
+
+# values of a graph and of its operators: of several reductions, with weights and ignored targets
+LOSSES = {
+    "nll": lambda x, r: F.nll_loss(
+        x, (x[:, 0] > 0).long(), x[0].abs(), ignore_index=1, reduction=r
+    ),
+    "binary": lambda x, r: F.binary_cross_entropy(x.sigmoid(), x.cos() ** 2, reduction=r),
+    "ranking": lambda x, r: F.margin_ranking_loss(x, x * 2, x.sign(), 0.3, reduction=r),
+    "hinge": lambda x, r: F.hinge_embedding_loss(x, x.sign(), 0.7, reduction=r),
+    "triplet": lambda x, r: F.triplet_margin_loss(x, x * 2, -x, reduction=r),
+}
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_graphs_of_losses(name, reduction):
+    torch.manual_seed(0)
+    model, x = Calling(lambda x: LOSSES[name](x, reduction)), torch.randn(ROWS)
+    program = export(model, (x,))
+    check_values(program, model, x)
+    check_values(program.run_decompositions(), model, x)
 
 
 LAYERS = [

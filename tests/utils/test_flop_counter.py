@@ -88,11 +88,52 @@ def test_the_table(capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[2:] == [
         ["Sequential", "48", "100.00%"],
-        ["-", "aten.linear", "48", "100.00%"],
+        ["-", "aten.mm", "48", "100.00%"],
         ["Sequential.0", "48", "100.00%"],
-        ["-", "aten.linear", "48", "100.00%"],
+        ["-", "aten.mm", "48", "100.00%"],
     ]
-    assert counted.flop_counts["Global"][jaxgrad.ops.aten.linear] == 48
+    assert counted.flop_counts["Global"][jaxgrad.ops.aten.mm] == 48
+
+
+@as_torch("""
+    {'addmm': 32, 'mm': 64}
+    {'mm': 96}
+    {'addmm': 288, 'mm': 576}
+    {'mm': 144}
+    {'bmm': 144}
+    {'bmm': 576}
+    {'mm': 144}
+    {'addmm': 48, 'mm': 96}
+    {'convolution': 288, 'convolution_backward': 576}
+    {'addmm': 640, 'bmm': 1200, 'mm': 1280}
+""")
+def test_names_of_products(torch):
+    """By the operators of PyTorch the operations of layers and products, forwards and backwards."""
+    nn, F = torch.nn, torch.nn.functional
+
+    def ones(*shape):
+        return torch.ones(*shape, requires_grad=True)
+
+    attention = nn.MultiheadAttention(4, 2)
+    cases = [
+        lambda: nn.Linear(4, 2)(ones(2, 4)),
+        lambda: nn.Linear(4, 2, bias=False)(ones(2, 4)),
+        lambda: nn.Linear(4, 6)(ones(2, 3, 4)),
+        lambda: ones(2, 3) @ ones(3, 4),
+        lambda: torch.bmm(ones(2, 2, 3), ones(2, 3, 2)),
+        lambda: ones(2, 2, 2, 3) @ ones(2, 2, 3, 4),
+        lambda: torch.mm(ones(2, 3), ones(3, 4)),
+        lambda: torch.addmm(ones(4), ones(2, 3), ones(3, 4)),
+        lambda: F.conv2d(ones(1, 2, 4, 4), ones(2, 2, 2, 2)),
+        lambda: attention(*[ones(5, 1, 4)] * 3)[0],
+    ]
+    rows = []
+    for case in cases:
+        with counter(torch) as counted:
+            case().sum().backward()
+        counts = counted.get_flop_counts()["Global"]
+        rows.append({str(key).split(".")[1]: counts[key] for key in sorted(counts, key=str)})
+    return tuple(rows)
 
 
 def test_an_error_ends_the_count():
