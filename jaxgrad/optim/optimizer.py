@@ -299,6 +299,10 @@ class Optimizer:
                 "last, or outside"
             )
 
+    def _cuda_graph_capture_health_check(self) -> None:
+        # optimizers of packages call it in each step; XLA captures no kernels, so any step may run
+        pass
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set `.grad` of all parameters to None, or with `set_to_none=False` fill it with zeros.
 

@@ -640,3 +640,23 @@ def test_parameters_that_cannot_be_iterated(params):
 def test_one_beta():
     with pytest.raises(IndexError, match=r"betas must be a pair of numbers, not \(0.9,\)"):
         jaxgrad.optim.Adam([jaxgrad.ones(1, requires_grad=True)], betas=(0.9,))
+
+
+def test_an_optimizer_that_asks_about_graphs_of_kernels():
+    """As those of timm do in each step."""
+
+    class Descent(jaxgrad.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.5})
+
+        @jaxgrad.no_grad()
+        def step(self, closure=None):
+            self._cuda_graph_capture_health_check()
+            for group in self.param_groups:
+                for param in group["params"]:
+                    param.add_(param.grad, alpha=-group["lr"])
+
+    x = jaxgrad.ones(2, requires_grad=True)
+    (x * x).sum().backward()
+    Descent([x]).step()
+    assert x.tolist() == [0, 0]
