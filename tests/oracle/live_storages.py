@@ -40,14 +40,14 @@ def calls(draw):
         return t.TypedStorage(numbers, dtype=getattr(t, name), device=device)
 
     def written(t, index):
-        made = storage(t)
-        made[index] = number
-        return made.tolist(), made.untyped().tolist()
+        row = storage(t)
+        row[index] = number
+        return row.tolist(), row.untyped().tolist()
 
     def swapped(t):
-        made = storage(t).untyped()
-        made.byteswap(getattr(t, name))
-        return made.tolist()
+        row = storage(t).untyped()
+        row.byteswap(getattr(t, name))
+        return row.tolist()
 
     return {
         "bytes": lambda t: storage(t).untyped().tolist(),
