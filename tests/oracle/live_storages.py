@@ -1,4 +1,4 @@
-"""Storages of random numbers: their bytes, the tensors that are made of them, and what is refused.
+"""Storages of random numbers: their bytes, the tensors that they give, and what is refused.
 
 And the schemas of PyTorch's operators: the attributes of each, in PyTorch and in jaxgrad.
 """
