@@ -46,6 +46,11 @@ def _svd_jvp(full_matrices, primals, tangents):
     (A,), (tangent,) = primals, tangents
     if full_matrices and A.shape[-1] != A.shape[-2]:
         raise NotImplementedError("the derivative of the vectors beyond the singular values")
+    with jax.default_matmul_precision("float32"):
+        return _tangents_of_svd(A, tangent, full_matrices)
+
+
+def _tangents_of_svd(A, tangent, full_matrices):
     left, values, adjoint = factors = svd(A, full_matrices)
     right, row = _adjoints(adjoint), values[..., None, :]
     inner = _adjoints(left) @ tangent @ right
