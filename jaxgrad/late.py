@@ -21,6 +21,8 @@ class LateModule:
         self._path = path
 
     def __getattr__(self, name: str):
+        if name == "__wrapped__":  # which `inspect` asks of every object
+            raise AttributeError(name)
         module = importlib.import_module(self._path)
         self.__dict__ = module.__dict__
         return getattr(module, name)

@@ -104,7 +104,8 @@ def _is_shared(index, position, sets):
 
 def _equation_and_operands(args):
     """The equation and the operands of a call."""
-    if len(args) < 2 or (isinstance(args[0], str) and args[1] in ([], ())):
+    without_operands = len(args) == 2 and isinstance(args[1], list | tuple) and not args[1]
+    if len(args) < 2 or (isinstance(args[0], str) and without_operands):
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list"

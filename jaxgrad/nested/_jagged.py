@@ -111,6 +111,9 @@ class _Shape(Size):
 
     __slots__ = ()
 
+    def __new__(cls, extents):
+        return tuple.__new__(cls, extents)
+
     def numel(self):
         length = next(extent for extent in self if isinstance(extent, Length))
         others = [extent for extent in self[1:] if extent is not length]
