@@ -47,7 +47,7 @@ JAXGRADS = (
 JAXGRADS_ELSEWHERE = (
     *("autograd.graph.explain", "autograd.graph.draw", "autograd.graph.memory_report"),
     *("autograd.graph.record_lines", "autograd.graph.strict_versions", "func.value_and_grad"),
-    *("compiler.set_cache_limits", "testing.difference"),
+    "compiler.set_cache_limits",
 )
 # names without an underscore that are no part of a namespace
 INTERNAL = {

@@ -419,7 +419,7 @@ class ParameterList(Module):
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("ParameterList should not be called.")
 
     def extra_repr(self) -> str:
@@ -579,7 +579,7 @@ class ParameterDict(Module):
         for key, value in pairs:
             self[key] = value
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("ParameterDict should not be called.")
 
     def extra_repr(self) -> str:

@@ -348,11 +348,13 @@ class Docstring:
         names = [argument.name for argument in self.rules[0].schema.arguments]
         target, owner = tree.args[names.index("self")], ast.unparse(tree.func.value)
         yield f">>> x = {call[target.col_offset : target.end_col_offset]}"
-        if target is tree.args[0]:
+        is_function = "inplace_function" in self.library.tags(self.rules[0].schema.name)
+        if owner == "torch" and not is_function:
+            others = [ast.unparse(node) for node in tree.args if node is not target]
+            others += [ast.unparse(node) for node in tree.keywords]
+            yield f">>> x.{self.name}({', '.join(others)}) is x"
+        else:
             yield f">>> {owner}.{self.name}(x{call[target.end_col_offset :]} is x"
-        else:  # as polygamma(n, self), whose in-place form is a method alone
-            others = ", ".join(ast.unparse(node) for node in tree.args if node is not target)
-            yield f">>> x.{self.name}({others}) is x"
         yield "True"
 
 
