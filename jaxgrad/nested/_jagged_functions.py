@@ -313,5 +313,6 @@ FUNCTIONS |= {name: _on_values(name) for name in ("detach", "clone", "contiguous
 FUNCTIONS |= {name: _on_values(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}
 FUNCTIONS |= {name: _over_all(name) for name in ("any", "all")}
 FUNCTIONS |= {name: _method_of(name) for name in ("backward", "numel", "is_contiguous", "data_ptr")}
+FUNCTIONS |= {name: _method_of(name) for name in torch_function.OF_HANDLES}
 FUNCTIONS["numpy"] = _refused(".numpy() is not supported for tensor subclasses.")
 FUNCTIONS["tolist"] = _refused(".tolist() is not supported for tensor subclasses, got NestedTensor")

@@ -484,20 +484,10 @@ _FUNCTIONS = (
     *(masked_select, equal, copy_, detach, requires_grad_, contiguous, item, backward, grad),
     *(__getitem__, __iter__, __deepcopy__, __format__, __bool__, __float__),
 )
-
-
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
-
-
 FUNCTIONS |= {"__int__": __float__, "__complex__": __float__, "is_same_size": is_same_size}
-
-
 FUNCTIONS |= {"__matmul__": matmul, "swapaxes": transpose, "swapdims": transpose}
-
-
 FUNCTIONS |= {name: _converted(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}
-
-
 FUNCTIONS |= {
     name: _on_memory(name, space)
     for space, names in {
@@ -507,26 +497,12 @@ FUNCTIONS |= {
     }.items()
     for name in names
 }
-
-
 FUNCTIONS |= {name: _filled(name) for name in ("zero_", "fill_")}
-
-
-FUNCTIONS |= {name: _of_handles(name) for name in ("data_ptr", "element_size", "storage")}
-
-
-FUNCTIONS |= {
-    name: _of_handles(name) for name in ("untyped_storage", "register_hook", "retain_grad")
-}
-
-
+FUNCTIONS |= {name: _of_handles(name) for name in ("data_ptr", "element_size", "retain_grad")}
+FUNCTIONS |= {name: _of_handles(name) for name in torch_function.OF_HANDLES}
 FUNCTIONS |= {
     name: _refused("Internal error: NestedTensorImpl doesn't support sizes.")
     for name in ("numpy", "tolist", "__len__")
 }
-
-
 FUNCTIONS["masked_fill"] = lambda *args, **kwargs: elementwise(ops.masked_fill, args, kwargs)
-
-
 FUNCTIONS["where"] = lambda *args, **kwargs: elementwise(ops.where, args, kwargs)

@@ -113,6 +113,15 @@ def meets_override(args, kwargs) -> bool:
     return is_met
 
 
+# methods of a tensor as an object, which read none of its elements
+OF_HANDLES = frozenset(
+    (
+        *("register_hook", "register_post_accumulate_grad_hook", "is_shared", "share_memory_"),
+        *("storage", "untyped_storage", "storage_type"),
+    )
+)
+
+
 def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
     """`function` of tensors, which a `__torch_function__` may override. Its exceptions show the
     frames of users alone (core/tracebacks.py).

@@ -359,7 +359,8 @@ def test_data_changes_the_dtype():
     assert repr(x).startswith("Parameter containing:\ntensor([[1.+2.j")
     x.data = torch.ones(1)
     assert type(x) is torch.nn.Parameter and repr(x).endswith("tensor([1.], requires_grad=True)")
-    layer = torch.nn.Linear(2, 2).to(torch.complex32)
+    with pytest.warns(UserWarning, match="Complex modules are a new feature"):
+        layer = torch.nn.Linear(2, 2).to(torch.complex32)
     assert layer.weight.dtype is layer.state_dict()["bias"].dtype is torch.complex32
 
 

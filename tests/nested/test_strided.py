@@ -239,3 +239,15 @@ def test_conversions_to_the_dtype_of_another_nested_tensor():
     assert x.to(x, copy=True) is not x
     wide = x.to(x.double())
     assert wide.dtype is torch.float64 and wide.is_nested and wide[1].tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_methods_of_handles(layout):
+    """As in PyTorch: they need no elements."""
+    parts, calls = [torch.ones(2, 3), torch.ones(1, 3)], []
+    x = torch.nested.nested_tensor(parts, layout=layout, requires_grad=True)
+    x.register_hook(lambda gradient: calls.append("hook"))
+    x.register_post_accumulate_grad_hook(lambda leaf: calls.append(leaf is x))
+    sum(part.sum() for part in (2 * x).unbind()).backward()
+    assert calls == ["hook", True] and not x.is_shared()
+    assert x.untyped_storage().nbytes() == x.storage().nbytes() == 9 * 4

@@ -63,7 +63,7 @@ def test_dropout_of_tensors_without_dimensions():
 
 def test_native_dropout_backward():
     grad = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
-    backward = jaxgrad.native_dropout_backward
+    backward = jaxgrad.ops.native_dropout_backward
     result = backward(grad, jaxgrad.tensor([True, False]), 2.0)
     assert result.tolist() == [2, 0]
     assert jaxgrad.autograd.grad(result.sum(), grad)[0].tolist() == [2, 0]

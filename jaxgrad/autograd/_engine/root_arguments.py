@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...core import elementary
 from ...core.aval import META
+from ...core.device import may_differ
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
 from ...tape.asked_edge import GradientEdge, find_edge
@@ -202,7 +203,7 @@ def _ones(output):
         )
     aval = output._aval if is_plain else _aval(output)
     if aval.is_real_scalar:
-        if isinstance(output, GradientEdge):
+        if isinstance(output, GradientEdge) or not may_differ():
             return elementary.filled(aval, 1)
         return elementary.filled_beside(output._value, aval, 1)
     if aval.shape.numel() != 1:

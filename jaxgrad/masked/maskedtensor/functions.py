@@ -16,6 +16,7 @@ from .passthrough import apply_passthrough
 from .reductions import apply_reduction
 from .unary import apply_inplace, apply_unary
 
+_OF_HANDLES = torch_function.OF_HANDLES | {"dim_order"}
 # the modules whose functions are composed of operators
 _COMPOSED = ("jaxgrad.functions", "jaxgrad.nn", "jaxgrad.frontend.reflected_methods")
 
@@ -28,9 +29,9 @@ def call(function, args, kwargs):
     apply = _implementation(function)
     if apply is None and hasattr(function, "overridable") and _is_composed(function):
         return function.__wrapped__(*args, **kwargs)  # the functions that it calls come here
+    name = function.__name__
     is_of_handles = not hasattr(function, "operator") and not hasattr(function, "overridable")
-    if apply is None and not is_of_handles:
-        name = function.__name__
+    if apply is None and not is_of_handles and name not in _OF_HANDLES:
         raise TypeError(
             f"Multiple dispatch failed for 'torch._ops.aten.{name}.default': no implementation for "
             f"MaskedTensor: call {name} on get_data() or to_tensor(value)"

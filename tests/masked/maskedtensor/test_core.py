@@ -113,6 +113,13 @@ def test_second_derivative():
     assert parts(jaxgrad, x.grad)[0].tolist() == [[3.0, 0.0, 0.0, 36.0], [0.0, 24.0, 0.0, 42.0]]
 
 
+def test_methods_of_handles():
+    x, leaves = masked(jaxgrad, requires_grad=True), []
+    x.register_post_accumulate_grad_hook(leaves.append)
+    x.sum().backward()
+    assert leaves[0] is x and not x.is_shared() and x.dim_order() == (0, 1)
+
+
 def test_hooks_get_masked_gradients():
     x, gradients = masked(jaxgrad, requires_grad=True), []
     x.register_hook(gradients.append)
