@@ -6,9 +6,11 @@ import contextlib
 import enum
 import importlib
 import importlib.machinery
+import inspect
 import sys
 import types
 import weakref
+from collections.abc import Iterable
 
 from .. import ops
 from ..accelerator import current_accelerator
@@ -203,10 +205,16 @@ class _Functions(types.ModuleType):
         if not name.startswith(self._prefix):
             return names_of(self.__name__)[0](name)
         module = importlib.import_module(self._module)
+        if "reduction" in _parameters(getattr(module, public, None)):
+            return getattr(ops.aten, name)  # PyTorch's library has numbers of reductions, not names
         if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
             return getattr(module if hasattr(module, public) else ops, public)
         function = getattr(module, public.removesuffix("_"))
         return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
+
+
+def _parameters(function) -> Iterable[str]:
+    return inspect.signature(function).parameters if callable(function) else ()
 
 
 _nn = _Functions("_nn", "jaxgrad.nn.functional")

@@ -5,6 +5,7 @@ and methods, and calls that have another form there than in Python.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 
 from .. import ops
@@ -61,6 +62,23 @@ def _nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
     return functional.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=reduced)
 
 
+def _multilabel_margin_loss(self, target, reduction=1):
+    reduced = ("none", "mean", "sum")[reduction]
+    return functional.multilabel_margin_loss(self, target, reduction=reduced)
+
+
+def _mean_by_default(name: str):
+    """A loss that reduces by the mean by default, unlike that of `torch`."""
+
+    def loss(*args, **kwargs):
+        function = getattr(sys.modules["jaxgrad"], name)
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound.arguments.setdefault("reduction", 1)
+        return function(*bound.args, **bound.kwargs)
+
+    return loss
+
+
 def _index(self, indices):
     if not indices:
         raise IndexError("index(): at least one index must be provided")
@@ -86,6 +104,10 @@ def _to_copy(self, **options):
     return _to(self, **options, copy=True)
 
 
+_LOSSES = (
+    *("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss"),
+    *("triplet_margin_loss", "ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor"),
+)
 _MODES = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 FORMS = {
@@ -98,6 +120,8 @@ FORMS = {
     "sym_stride.int": lambda self, dim: self.stride(dim),
     "sym_numel": lambda self: self.numel(),
     "nll_loss_nd": _nll_loss,
+    "multilabel_margin_loss": _multilabel_margin_loss,
+    **{name: _mean_by_default(name.partition(".")[0]) for name in _LOSSES},
     # masks are indices too
     **dict.fromkeys(("index", "index.Tensor"), _index),
     **dict.fromkeys(("index_put", "index_put.default"), indexing.index_put),

@@ -53,3 +53,31 @@ def test_masks_are_indices():
     assert aten.index_put.default(x, [None, mask], zero).tolist() == expected
     aten.index_put_(x, [None, mask], zero)
     assert x.tolist() == expected
+
+
+ONE, TWO, X = torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([[3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "mean"),
+    [
+        ("margin_ranking_loss", (ONE, TWO, ONE), 1.0),
+        ("cosine_embedding_loss", (X, X, -ONE, 0.25), 0.75),
+        ("hinge_embedding_loss", (torch.full((2,), 0.25), torch.tensor([1.0, -1.0])), 0.5),
+        ("triplet_margin_loss", (X, X + 1, X), 1 + 2**0.5),
+        ("mse_loss", (X, torch.zeros(1, 2)), 12.5),
+    ],
+)
+def test_losses_reduce_by_the_mean_by_default(name, arguments, mean):
+    """As their schemas in PyTorch say; the means by hand."""
+    result = getattr(torch.ops.aten, name)(*arguments)
+    assert result.shape == () and result.item() == pytest.approx(mean, rel=1e-5)
+
+
+def test_losses_take_numbers_of_reductions():
+    """The loss of each row is 0.85, the example of PyTorch's docs."""
+    rows = torch.tensor([[0.1, 0.2, 0.4, 0.8]] * 2), torch.tensor([[3, 0, -1, 1]] * 2)
+    for loss in (torch.ops.aten.multilabel_margin_loss, torch._C._nn.multilabel_margin_loss):
+        assert loss(*rows, 0).tolist() == pytest.approx([0.85, 0.85])
+        assert [loss(*rows, n).item() for n in (1, 2)] == pytest.approx([0.85, 1.7])
+    assert torch._C._nn.mse_loss(X, torch.zeros(1, 2), 2).item() == 25
