@@ -182,8 +182,8 @@ def new_key(generator: Generator | None, name: str, like: Tensor, at_once=False)
 
 def new_counter(name: str, like: Tensor, count: int) -> Tensor:
     """A draw of the default generator for operators that make its bits by themselves, part by part:
-    the key, and the counter of the first of `count` bits of 32, of which each example of the
-    `vmap`s around has its own; uint32 of shape (4,). See `new_key`.
+    the key, and the counter of the first of `count` words of 32 bits; uint32 of shape (4,). Each
+    example of the `vmap`s around has words that no other one has. See `new_key`.
     """
     if is_on_meta(like):
         return wrap(meta_array((4,), dtypes.uint32))

@@ -230,7 +230,7 @@ class ObjectPair(Pair):
 
 
 class NonePair(Pair):
-    """Two values of which one is None."""
+    """Two values; one of them is None."""
 
     def __init__(self, actual, expected, **other_parameters):
         if not (actual is None or expected is None):
