@@ -1,6 +1,6 @@
 """The operators under the names that PyTorch has for forms of them in Python, as torch._refs.
 
-A reference computes what the operator does, so it is the operator here.
+Here a reference is the operator itself.
 
 >>> import jaxgrad._refs
 >>> jaxgrad._refs.fft.fft is jaxgrad.fft.fft, jaxgrad._refs.view(jaxgrad.ones(4), (2, 2)).shape

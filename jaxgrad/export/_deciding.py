@@ -31,7 +31,7 @@ MOST_TRACES = 24
 def shaped(shapes: Shapes, with_products=False) -> dict[str, tuple]:
     """The extents of each tensor, with JAX's symbols in place of sizes that vary.
 
-    with_products: JAX knows of which numbers products of two symbols are at least.
+    with_products: tell JAX the least values of products of two symbols.
     """
     texts = {str(e) for extents in shapes.extents.values() for e in extents if varies(e)}
     if not texts:

@@ -57,14 +57,16 @@ def _upsampled(mode: str):
     return upsampled
 
 
+_REDUCTIONS = "none", "mean", "sum"  # by PyTorch's numbers
+
+
 def _nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
-    reduced = ("none", "mean", "sum")[reduction]
-    return functional.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=reduced)
+    options = {"ignore_index": ignore_index, "reduction": _REDUCTIONS[reduction]}
+    return functional.nll_loss(self, target, weight, **options)
 
 
 def _multilabel_margin_loss(self, target, reduction=1):
-    reduced = ("none", "mean", "sum")[reduction]
-    return functional.multilabel_margin_loss(self, target, reduction=reduced)
+    return functional.multilabel_margin_loss(self, target, reduction=_REDUCTIONS[reduction])
 
 
 def _mean_by_default(name: str):

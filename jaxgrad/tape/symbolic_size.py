@@ -44,7 +44,7 @@ def _method(method):
         try:
             result = method(size, *others)
             if name == "__mod__" and is_symbolic(result):
-                # as a sum, of which JAX sees that `size + -size % 4` is a multiple of 4
+                # as a sum: then JAX sees that `size + -size % 4` is a multiple of 4
                 result = size - others[0] * (size // others[0])
             return _sized(result)
         except jax.errors.InconclusiveDimensionOperation as error:

@@ -1,4 +1,4 @@
-"""`rearrange`: dots in parentheses, and names that are none. The answers are PyTorch's."""
+"""`rearrange`: dots in parentheses, and refused names. The answers are PyTorch's."""
 
 import pytest
 
