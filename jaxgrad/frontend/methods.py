@@ -375,8 +375,8 @@ class TensorMethods:
     def sum_to_size(self, *size) -> Tensor:
         """Return the sum over the dimensions that broadcasting from `size` adds or stretches.
 
-        size: ints or a list of them, a shape that broadcasts to that of this tensor; the tensor
-        itself is returned for its own. Raises RuntimeError for another.
+        size: ints or a list of them, a shape that broadcasts to that of this tensor. For `()` this
+        is `sum()`; for its other shapes the tensor itself. Raises RuntimeError for another shape.
 
         >>> jaxgrad.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
@@ -389,6 +389,8 @@ class TensorMethods:
                 f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}. "
                 "sum_to_size takes a shape that broadcasts to that of the tensor"
             )
+        if not size:
+            return self.sum()
         extra = self.ndim - len(size)
         stretched = (
             extra + i for i, extent in enumerate(size) if extent == 1 != self.shape[extra + i]

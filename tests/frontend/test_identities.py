@@ -134,6 +134,20 @@ def test_sum_to_size(torch):
 
 
 @as_torch("""
+    tensor(3)
+    tensor(1)
+    6.0
+""")
+def test_sum_to_no_dimensions_is_the_sum(torch):
+    small, is_true = torch.tensor(3, dtype=torch.int32), torch.tensor([True])
+    return (
+        small.sum_to_size([]),
+        is_true.sum_to_size(()),
+        torch.full((2, 1), 3.0).sum_to_size([]).item(),
+    )
+
+
+@as_torch("""
     [[60, 15, 3, 1], [60, 5, 1, 20], [60, 1, 12, 4], [60, 5, 1, 20]]
     [tensor(7140.0), tensor(7140.0), tensor(7140.0), tensor(7140.0)]
     RuntimeError('required rank 4 tensor to use channels_last format')
