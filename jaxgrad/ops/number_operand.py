@@ -17,7 +17,9 @@ PLAIN = frozenset((bool, int, float, complex))
 def wrap_number(number, like: Tensor) -> Tensor:
     """Wrap a number in a 0-d tensor that promotes with `like` as the number does."""
     dtype = promotion.result_type(number, like)
-    if like.ndim and dtype.category == dtypes.INTEGRAL:
+    if isinstance(number, bool):
+        dtype = dtypes.bool  # which promotes alike, and which a difference refuses
+    elif like.ndim and dtype.category == dtypes.INTEGRAL:
         dtype = dtypes.int64  # promotes alike, and a quotient takes numbers beyond 8 bits
     with jax.enable_x64(True):
         return wrap(promotion.cast(getattr(number, "_array", number), dtype))

@@ -35,6 +35,7 @@ REFUSED = [
         "with a bool tensor is not supported",
     ),
     ("torch.rsub(tensor([True, False]), 1)", RuntimeError, "with a bool tensor is not supported"),
+    ("torch.sub(True, tensor([3.0, 4.0]))", RuntimeError, "with a bool tensor is not supported"),
     (
         "torch.neg(tensor([True, False]))",
         RuntimeError,
