@@ -36,7 +36,7 @@ from ._serialized import deserialized
 from ._signature import ConstantInput, Signature, TensorInput
 from ._state import Slot
 from ._structures import described, structure
-from ._tracing import Results
+from ._tracing import PARAMETERS, Results
 from .exported_program import ExportedProgram
 from .graph_signature import InputKind
 
@@ -118,7 +118,8 @@ def _description(program, notes) -> dict:
         "results": described(results.spec),
         "leaves": [list(leaf) if isinstance(leaf, tuple) else leaf for leaf in results.leaves],
         "changed": results.changed,
-        "tracked": results.tracked,
+        "origins": results.origins,
+        "carried": results.carried,
         "draws": results.draws,
         "ranges": {
             symbol: [bounds.lower, None if bounds.upper == UNBOUNDED else bounds.upper]
@@ -206,6 +207,12 @@ def _check_kind(source, entries):
     )
 
 
+def _origins(description) -> list[list]:
+    """What results have derivatives with respect to. Files of version 0.2 say only whether."""
+    known = description.get("tracked", ())
+    return description.get("origins") or [[PARAMETERS] if flag else [] for flag in known]
+
+
 def _program(description, exported, state, example, recorder) -> ExportedProgram:
     tensors = {
         Slot(InputKind[known["kind"]], tuple(known["paths"]), known["persistent"]): _member(
@@ -217,8 +224,9 @@ def _program(description, exported, state, example, recorder) -> ExportedProgram
         structure(description["results"]),
         [tuple(leaf) if isinstance(leaf, list) else leaf for leaf in description["leaves"]],
         description["changed"],
-        description["tracked"],
+        _origins(description),
         description.get("draws", False),  # files of version 0.2 have no such entry
+        description.get("carried", ()),
     )
     ranges = {
         symbol: Range(low, UNBOUNDED if high is None else high)

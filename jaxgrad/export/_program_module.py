@@ -64,7 +64,10 @@ class Runner(Module):
         """The results of the program. Raises as `Signature.tensors_of` says for other arguments."""
         signature = self._signature
         inputs = signature.tensors_of(args, kwargs)
-        state = {slot.path: self._tensor_of(slot) for slot in signature.slots}
+        state = {}
+        for slot in signature.slots:
+            holder, name = holder_of(self, slot, slot.path)
+            state[slot.path] = holder[name]
         return signature.results_of(run_program(self._program, signature, state, inputs))
 
     def train(self, mode: bool = True):
@@ -73,16 +76,6 @@ class Runner(Module):
             f"Calling {'train' if mode else 'eval'}() is not supported yet: a program is that of "
             "the mode in which the module was exported"
         )
-
-    def _tensor_of(self, slot):
-        holder, name = holder_of(self, slot, slot.path)
-        tensor = holder[name]
-        if slot.kind is not InputKind.PARAMETER and tensor.requires_grad:
-            raise RuntimeError(
-                f"the program has no gradient of {slot.path}, which is no parameter: make it one, "
-                "or an argument, before the export"
-            )
-        return tensor
 
     def extra_repr(self) -> str:
         """The arguments and their shapes."""
@@ -134,10 +127,26 @@ def run_program(call, signature: Signature, state: dict[str, Tensor], inputs: li
     the inputs.
     """
     drawn = {KEY: new_words()} if signature.results.draws else {}
-    outputs, changed = signature.tracked(*call({**state, **drawn}, tuple(inputs)))
+    known = {slot.path: _known(slot, state[slot.path], signature) for slot in signature.slots}
+    outputs, changed = signature.tracked(state, inputs, *call({**known, **drawn}, tuple(inputs)))
     names = [f"{ARGUMENT}{name}" for name in signature.tensor_names()]
     _write(changed, {**state, **dict(zip(names, inputs, strict=True))})
     return outputs
+
+
+def _known(slot: Slot, tensor: Tensor, signature: Signature) -> Tensor:
+    """A tensor of the state as an argument of the program. Raises RuntimeError if the program lacks
+    the gradient of it.
+    """
+    if slot.kind is InputKind.PARAMETER or not tensor.requires_grad:
+        return tensor
+    if slot.path not in signature.results.carried:
+        raise RuntimeError(
+            f"the program has no gradient of {slot.path}, which is no parameter: make it one, or "
+            "an argument, before the export"
+        )
+    is_read = any(slot.path in origins for origins in signature.results.origins)
+    return tensor if is_read else tensor.detach()
 
 
 def run_flat(call, signature: Signature, values) -> tuple:

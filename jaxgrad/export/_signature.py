@@ -10,7 +10,7 @@ from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._extents import Extent, Range
 from ._state import Slot, node_name
-from ._tracing import NUMBER, Results
+from ._tracing import NUMBER, PARAMETERS, Results
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -149,11 +149,14 @@ class Signature:
                 f"{symbol} in {bounds}"
             )
 
-    def tracked(self, outputs, changed) -> tuple[tuple, dict]:
-        """The results; those without a derivative are detached."""
-        flags = iter(self.results.tracked)
-        outputs = tuple([_tracked(tensor, next(flags)) for tensor in outputs])
-        return outputs, {key: _tracked(changed[key], next(flags)) for key in self.results.changed}
+    def tracked(self, state, inputs, outputs, changed) -> tuple[tuple, dict]:
+        """The results; those without a derivative are detached. state, inputs: of the call."""
+        results, count = self.results, len(outputs)
+        tensors = [*outputs, *[changed[key] for key in results.changed]]
+        for place, origins in enumerate(results.origins):
+            if not any(_requires_grad(origin, state, inputs) for origin in origins):
+                tensors[place] = tensors[place].detach()
+        return tuple(tensors[:count]), dict(zip(results.changed, tensors[count:], strict=True))
 
     def results_of(self, tensors):
         """The results of a call, from the tensors among them."""
@@ -180,8 +183,11 @@ def _check_constant(known, leaf):
         )
 
 
-def _tracked(tensor, is_tracked):
-    return tensor if is_tracked else tensor.detach()
+def _requires_grad(origin: int | str, state, inputs) -> bool:
+    """Whether something that a result depends on requires grad, as `Results` has it."""
+    if origin == PARAMETERS:
+        return True
+    return (inputs[origin] if isinstance(origin, int) else state[origin]).requires_grad
 
 
 def _leaf(kind, supply):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +44,9 @@ NUMBER = "size"
 # the program changes
 CONDITION = "condition:"
 
+# among the origins of a result: parameters
+PARAMETERS = ""
+
 _NOTHING = contextlib.nullcontext()
 
 
@@ -50,20 +54,27 @@ class Results(NamedTuple):
     """What a trace knows of the results of a function.
 
     spec: their structure; leaves: a constant for each, None for a tensor, `NUMBER` for a number
-    that varies; changed: the keys of what it has changed, in order, and its conditions; tracked:
-    for each tensor among the leaves, and what it has changed, whether it has a derivative; draws:
-    whether it draws random numbers, of a key that is an input.
+    that varies; changed: the keys of what it has changed, in order, and its conditions; origins:
+    for each tensor among the leaves, and what it has changed, with respect to what it has
+    derivatives: `PARAMETERS`, numbers of inputs, and paths of `carried`; draws: whether it draws
+    random numbers, of a key that is an input; carried: the paths of buffers and constants to which
+    it writes what has a derivative, so that a later call may differentiate through them.
     """
 
     spec: Any
     leaves: list
     changed: list[str]
-    tracked: list[bool]
+    origins: list[list[int | str]]
     draws: bool = False
+    carried: Sequence[str] = ()
 
 
 class KeyNeeded(Exception):
     """A program that is traced without a key draws random numbers."""
+
+
+class CarriedState(Exception):
+    """A program writes to buffers what has a derivative, which is not among `Traced.carried`."""
 
 
 class Traced:
@@ -79,6 +90,7 @@ class Traced:
         self.results: Results | None = None
         self.recorder: Recorder | None = None  # of the last run that was to be recorded
         self.is_recording, self.draws = is_grad_enabled(), False
+        self.carried: list[str] = []
         self.is_module = isinstance(target, Module)
         # a derivative may be traced later, when the module is in another mode
         self.members = members_of(target) if self.is_module else []
@@ -152,8 +164,7 @@ class Traced:
                     "or pytree-flattenable: return tensors, numbers, texts, None, or containers "
                     "of these; utils._pytree.register_pytree_node makes a class a container"
                 )
-        tracked = [tensor.requires_grad for tensor in (*outputs, *changed.values())]
-        self.results = Results(spec, constants, [*changed], tracked, self.draws)
+        self.results = Results(spec, constants, [*changed], [], self.draws, self.carried)
         return tuple(outputs)
 
 
@@ -197,20 +208,44 @@ class Recorded(NamedTuple):
 def recorded(traced: Traced, state, inputs, *, records=False) -> Recorded:
     """A run on parameters and inputs that require grad. records: as a call of `Traced` has it."""
     parameters = {slot.path for slot in traced.slots if slot.kind is InputKind.PARAMETER}
-    members = {path: tensor for path, tensor in state.items() if path in parameters}
+    members = {path: state[path] for path in state if path in parameters or path in traced.carried}
     leaves = {
         key: tensor.detach().requires_grad_()
         for key, tensor in (*members.items(), *enumerate(inputs))
         if tensor.is_floating_point() or tensor.is_complex()
     }
     with grad_mode.set_grad_enabled(traced.is_recording):
-        # an argument may be written to in place, which a leaf may not
-        arguments = [
-            leaves[number].clone() if number in leaves else tensor
-            for number, tensor in enumerate(inputs)
-        ]
-        known = {**state, **{path: leaves[path] for path in parameters & leaves.keys()}}
-        return Recorded(leaves, *traced(known, tuple(arguments), records))
+        # all but parameters may be written to in place, which a leaf may not
+        known = {key: leaf if key in parameters else leaf.clone() for key, leaf in leaves.items()}
+        arguments = [known.get(number, tensor) for number, tensor in enumerate(inputs)]
+        tensors = {path: known.get(path, tensor) for path, tensor in state.items()}
+        run = Recorded(leaves, *traced(tensors, tuple(arguments), records))
+    keys = {id(leaf): PARAMETERS if key in parameters else key for key, leaf in leaves.items()}
+    origins = [_origins(tensor, keys) for tensor in (*run.outputs, *run.changed.values())]
+    written = zip(run.changed, origins[len(run.outputs) :], strict=True)
+    known = {*traced.carried, *parameters}
+    new = [key for key, keys in written if keys and key in state and key not in known]
+    if new:
+        traced.carried += new
+        raise CarriedState
+    traced.results = traced.results._replace(origins=origins)
+    return run
+
+
+def _origins(tensor: Tensor, keys: dict[int, int | str]) -> list[int | str]:
+    """The keys of the leaves with respect to which a tensor has a derivative; keys: by identity."""
+    if tensor.grad_fn is None:
+        return [keys[id(tensor)]] if id(tensor) in keys else []
+    nodes, visited, origins = [tensor.grad_fn], set(), set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in visited:
+            continue
+        visited.add(node)
+        leaf = id(getattr(node, "variable", None))
+        origins |= {keys[leaf]} if leaf in keys else set()
+        nodes += [target for target, _ in node.next_functions]
+    return sorted(origins, key=str)
 
 
 def differentiable(traced: Traced):
@@ -243,9 +278,9 @@ def differentiable(traced: Traced):
 
 def _gradients(traced: Traced, state, inputs, cotangents):
     """The gradients of the state and of the inputs, by the tape."""
-    expected = traced.results.tracked
+    expected = traced.results.origins
     run = recorded(traced, state, inputs)
-    if traced.results.tracked != expected:
+    if traced.results.origins != expected:
         raise UserError(
             "the code goes another way when it is traced again, for the derivative: export a "
             "module whose code depends on its arguments alone"
@@ -277,12 +312,14 @@ def lowered(traced: Traced, state, inputs, platforms):
     """The `jax.export.Exported` of a trace, for arrays of these kinds. It has a key among its state
     if the function draws random numbers.
     """
-    if not traced.draws:
-        try:
-            return _lowered(traced, state, inputs, platforms)
-        except KeyNeeded:
-            traced.draws = True
-    return _lowered(traced, {**state, KEY: KEY_STRUCT}, inputs, platforms)
+    known = {**state, KEY: KEY_STRUCT} if traced.draws else state
+    try:
+        return _lowered(traced, known, inputs, platforms)
+    except KeyNeeded:
+        traced.draws = True
+    except CarriedState:
+        pass  # it is noted
+    return lowered(traced, state, inputs, platforms)
 
 
 def _lowered(traced, state, inputs, platforms):

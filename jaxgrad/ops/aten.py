@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..late import LateModule
-from ..names.missing import MissingName
 
 function_schema = LateModule("jaxgrad.ops.function_schema")
 table_schema = LateModule("jaxgrad.table.schema")
 
-SCHEMAS = Path(__file__).parents[1] / "coverage" / "aten_schemas.txt"
+COVERAGE = Path(__file__).parents[1] / "coverage"
+SCHEMAS, NAMES = COVERAGE / "aten_schemas.txt", COVERAGE / "aten_names.txt"
 
 
 @functools.cache
@@ -34,6 +34,13 @@ def schemas(name: str) -> dict:
     """PyTorch's schemas of an operator by their overloads; none for a name that it lacks."""
     known = [table_schema.parse_schema(text) for text in _texts().get(name, ())]
     return {schema.overload or "default": schema for schema in known}
+
+
+@functools.cache
+def overloads_of_pytorch() -> dict[str, list[str]]:
+    """The names of the overloads of PyTorch's operators, by the names of these."""
+    lines = map(str.split, NAMES.read_text().splitlines())
+    return {name: overloads for name, *overloads in lines}
 
 
 class _Shared:
@@ -72,11 +79,14 @@ class OpOverloadPacket(Packet):
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
-        return [*schemas(self.__name__)]
+        return [*overloads_of_pytorch().get(self.__name__, ("default",))]
 
     def __getattr__(self, overload):
-        if overload.startswith("__"):
-            raise AttributeError(f"{self} has no attribute {overload!r}")
+        if overload not in self.overloads():
+            raise AttributeError(
+                f"The underlying op of {str(self)!r} has no overload name {overload!r}: it has "
+                + ", ".join(self.overloads())
+            )
         operator = OpOverload(self, overload)
         setattr(self, overload, operator)
         return operator
@@ -101,7 +111,10 @@ class OpOverload(Overload):
 
     @property
     def _schema(self):
-        return function_schema.FunctionSchema(schemas(self._opname)[self._overloadname])
+        schema = schemas(self._opname).get(self._overloadname)
+        if schema is None:
+            raise AttributeError(f"{self}: jaxgrad does not have the schema of this operator")
+        return function_schema.FunctionSchema(schema)
 
     def name(self) -> str:
         """The qualified name, `aten::add.Tensor`; without the overload if it is the default one."""
@@ -124,8 +137,11 @@ def namespace(find: Callable) -> type:
 
         @functools.cache  # noqa: B019
         def __getattr__(self, name):
-            if name.startswith("__"):
-                raise MissingName("jaxgrad.ops", f"aten.{name}")
+            if name not in overloads_of_pytorch() and find(name) is None:
+                raise AttributeError(
+                    f"'_OpNamespace' 'aten' object has no attribute {name!r}: PyTorch has no such "
+                    "operator"
+                )
             return OpOverloadPacket(name, find)
 
     return Aten()

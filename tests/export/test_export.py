@@ -1,12 +1,14 @@
 """Exported programs: calls, state, signatures, derivatives."""
 
+import io
+
 import jax
 import numpy as np
 import pytest
 
 import jaxgrad as torch
 from jaxgrad import nn
-from jaxgrad.export import Dim, export
+from jaxgrad.export import Dim, export, load, save
 from jaxgrad.export.graph_signature import InputKind, OutputKind
 
 
@@ -182,3 +184,49 @@ def test_platforms():
 def test_arguments_are_a_tuple(args):
     with pytest.raises(RuntimeError, match="Expecting `args` to be a tuple of example positional"):
         torch.export.export(nn.Linear(3, 2), args)
+
+
+class Remembering(nn.Module):
+    """Keeps a mean of its inputs, and its last result."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.register_buffer("mean", torch.zeros(2))
+        self.register_buffer("last", torch.zeros(2))
+
+    def forward(self, x):
+        self.mean.lerp_(x, 0.5)
+        y = x * self.weight - self.mean
+        z = self.last * y
+        self.last.copy_(y)
+        return y, z
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_buffers_that_depend_on_parameters(read):
+    # each step's gradient of y.sum() for weight is x, of mean none, as PyTorch's eager module has
+    program = export(Remembering(), (torch.ones(2),), with_vjp=True)
+    if read:
+        file = io.BytesIO()
+        save(program, file)
+        program = load(io.BytesIO(file.getvalue()))
+    module = program.module()
+    for step in range(1, 4):
+        module.zero_grad()
+        y, z = module(torch.tensor([1.0, 3.0]))
+        y.sum().backward()
+        assert module.weight.grad.tolist() == [1.0, 3.0]
+        assert not module.mean.requires_grad and module.last.requires_grad
+        assert y.tolist() == [0.5**step, 3 * 0.5**step]
+        module.last.detach_()
+    # a gradient through the buffer, of the product of two results in a row
+    module.zero_grad()
+    module(torch.tensor([1.0, 3.0]))
+    mean = module.mean.clone()
+    _, z = module(torch.tensor([1.0, 3.0]))
+    z.sum().backward()
+    # d/dw sum((x w - m) (x w - m')) = x (2 x w - m - m'), of the means m and m'
+    x = torch.tensor([1.0, 3.0])
+    slope = x * (2 * x - mean - module.mean)
+    assert module.weight.grad.tolist() == slope.tolist()

@@ -39,8 +39,21 @@ def test_names_and_schemas():
         == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     )
     assert {"default", "dim_IntList"} <= {*aten.sum.overloads()}
-    with pytest.raises(NotImplementedError, match=r"aten\.no_such_name\.default is not"):
-        aten.no_such_name.default()
+    functional = aten._native_batch_norm_legit_functional.default
+    assert len(functional._schema.returns) == 5
+
+
+def test_names_that_are_missing():
+    # torch 2.13: the first words of both
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no .*'no_such_'"):
+        aten.no_such_.default  # noqa: B018
+    with pytest.raises(AttributeError, match=r"of 'aten.add' has no overload name 'Foo'"):
+        aten.add.Foo  # noqa: B018
+    # an operator of PyTorch that jaxgrad lacks is a name that programs may list
+    attention = aten._flash_attention_forward.default
+    assert not hasattr(attention, "_schema")
+    with pytest.raises(NotImplementedError, match="_flash_attention_forward.default is not prov"):
+        attention()
 
 
 def test_masks_are_indices():
