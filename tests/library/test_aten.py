@@ -45,14 +45,14 @@ def test_names_and_schemas():
 
 def test_names_that_are_missing():
     # torch 2.13: the first words of both
-    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no .*'no_such_'"):
+    with pytest.raises(AttributeError, match=r"'_OpNamespace' 'aten' object has no .*'no_such_'"):
         aten.no_such_.default  # noqa: B018
     with pytest.raises(AttributeError, match=r"of 'aten.add' has no overload name 'Foo'"):
         aten.add.Foo  # noqa: B018
     # an operator of PyTorch that jaxgrad lacks is a name that programs may list
     attention = aten._flash_attention_forward.default
     assert not hasattr(attention, "_schema")
-    with pytest.raises(NotImplementedError, match="_flash_attention_forward.default is not prov"):
+    with pytest.raises(NotImplementedError, match=r"_flash_attention_forward.default is not prov"):
         attention()
 
 
