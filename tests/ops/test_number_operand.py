@@ -6,7 +6,6 @@ import pytest
 
 import jaxgrad as torch
 
-
 NAMES = "add", "mul", "div", "true_divide", "sub", "subtract"
 CALLS = [*product(NAMES, (2, 2.5, 2j)), *product(NAMES[:4], [True])]  # no difference of a bool
 
