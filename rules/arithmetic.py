@@ -64,13 +64,14 @@ def check_multiple(dtype, name, number):
 
 
 def _with_multiple(combine, self, other, alpha):
-    """`combine(self, alpha * other)` in the dtype of both operands."""
+    """`combine(self, alpha * other)` in the dtype of both operands, to which alpha is rounded."""
     if type(alpha) is int and alpha == 1:
         return combine(self, other)
     dtype = promotion.result_type(self, other)
     check_multiple(dtype, "alpha", alpha)
-    operands = promotion.cast(self, dtype), promotion.cast(other, dtype)
-    return promotion.in_single(lambda self, other: combine(self, _times(other, alpha)))(*operands)
+    operands = [promotion.cast(operand, dtype) for operand in (self, other, alpha)]
+    multiply = promotion.in_single(lambda self, other, alpha: combine(self, mul(other, alpha)))
+    return multiply(*operands)
 
 
 def add(self, other, alpha=1):
@@ -103,6 +104,7 @@ def rsub(self, other, alpha=1):
     return sub(other, self, alpha)
 
 
+@promotion.with_exact_number
 @promotion.common
 @promotion.of_float8
 def mul(self, other):
@@ -111,11 +113,11 @@ def mul(self, other):
 
 def maybe_multiply(grad, scalar):
     """`grad` times the conjugate of `scalar`: the gradient of `x` in `scalar * x`."""
-    return grad if _is_one(scalar) else grad * _conjugate(scalar)
+    return grad if _is_one(scalar) else mul(grad, _conjugate(scalar))
 
 
-@promotion.in_single
 @promotion.common
+@promotion.in_single
 def addcmul(self, tensor1, tensor2, *, value=1):
     if self.dtype == bool:
         raise NotImplementedError(
@@ -134,12 +136,12 @@ def addcdiv(self, tensor1, tensor2, *, value=1):
             "addcdiv will perform a true division of tensor1 and tensor2: write "
             "self + value * div(tensor1, tensor2), with a rounding_mode if you want integers"
         )
-    return _with_quotient(self, tensor1, tensor2, value)
+    return _with_quotient(self, tensor1, tensor2, value=value)
 
 
-@promotion.in_single
 @promotion.common
-def _with_quotient(self, tensor1, tensor2, value):
+@promotion.in_single
+def _with_quotient(self, tensor1, tensor2, *, value):
     return add(self, _times(lax.div(tensor1, tensor2), value))
 
 
@@ -156,13 +158,14 @@ def div(self, other, *, rounding_mode=None):
     )
 
 
-_quotient = promotion.floating(lax.div)
+_quotient = promotion.with_exact_number(promotion.floating(lax.div))
 
 
 def _is_integer(array):
     return jnp.issubdtype(array.dtype, jnp.integer)
 
 
+@promotion.with_exact_number
 @promotion.common
 @_real_numeric
 def _divide_trunc(self, other):
@@ -170,8 +173,9 @@ def _divide_trunc(self, other):
     return quotient if _is_integer(self) else jnp.trunc(quotient)
 
 
-@promotion.in_single
+@promotion.with_exact_number
 @promotion.common
+@promotion.in_single
 @_real_numeric
 def floor_divide(self, other):
     if _is_integer(self):
@@ -214,7 +218,7 @@ div.precondition = floor_divide.precondition = _refuse_zero
 
 def div_tensor_self_backward(grad, other, rounding_mode):
     """`grad / conj(other)`; 0 for a rounded quotient, which is piecewise constant."""
-    return grad / _conjugate(other) if rounding_mode is None else jnp.zeros_like(grad)
+    return jnp.zeros_like(grad) if rounding_mode else _quotient(grad, _conjugate(other))
 
 
 def div_tensor_other_backward(grad, self, other, rounding_mode):

@@ -443,6 +443,23 @@ def in_single(function):
     return computed
 
 
+def with_exact_number(function):
+    """`function` of two operands, of which a number or 0-d array beside one of half precision keeps
+    its digits: the product with 0.1 is not one with 0.10009765625, its value in bfloat16.
+    """
+
+    @functools.wraps(function)
+    def computed(self, other):
+        if not _is_half(self) or getattr(other, "ndim", 0) or _is_half(other):
+            return function(self, other)
+        dtype = result_type(self, other)
+        if dtype.numpy != self.dtype:
+            return function(self, other)
+        return cast(function(cast(self, dtypes.float32), cast(other, dtypes.float32)), dtype)
+
+    return computed
+
+
 def _is_half(argument):
     return getattr(argument, "dtype", None) in _HALVES
 

@@ -173,6 +173,17 @@ ANSWERS = [
         [1 - 1.0078125 * 0.99609375],
     ),
     ("tensor([1.099609375], dtype=torch.float16) // 1.1", "float16", [0.0]),
+    (
+        "tensor([0.99], dtype=torch.float64)[0] // tensor([0.99], dtype=torch.float16)",
+        "float16",
+        [1.0],
+    ),
+    # a factor and a divisor keep their digits, those of 0.7123 and 257 beside bfloat16
+    ("tensor([1.5, 3.0], dtype=torch.bfloat16) * 0.7123", "bfloat16", [1.0703125, 2.140625]),
+    ("tensor([37.0], dtype=torch.bfloat16).mul_(0.7123)", "bfloat16", [26.375]),
+    ("tensor([300.0], dtype=torch.bfloat16) * tensor(257)", "bfloat16", [77312.0]),
+    ("tensor([7.0], dtype=torch.bfloat16) / tensor(0.7123)", "bfloat16", [9.8125]),
+    ("0.7123 * tensor([3.0], dtype=torch.bfloat16)", "bfloat16", [2.140625]),
     # quotients and remainders: signs, infinities, and the floor of the exact quotient
     ("tensor([-7, 7, -7]) // tensor([2, -2, -2])", "int64", [-4, -4, 3]),
     ("tensor([-7, 7, -7]) % tensor([2, -2, -2])", "int64", [1, -1, -1]),
