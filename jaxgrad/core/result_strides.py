@@ -40,6 +40,12 @@ def _pointwise(call, outputs):
     ]
 
 
+def _reversed(call, outputs):
+    """Those of a pointwise operator that PyTorch calls with its two tensors exchanged."""
+    shape = tuple(outputs[0].shape)
+    return [layouts.pointwise(shape, _operands(call)[::-1])]
+
+
 def _binary(call, outputs):
     several = len(_operands(call)) > 1
     return _pointwise(call, outputs) if several else [None] * len(outputs)
@@ -106,6 +112,17 @@ def _solution_columns(call, outputs):
     return [_by_columns(solution.shape) if by_columns else None, *_columns(call, rest)]
 
 
+def _least_squares(call, outputs):
+    """The solution is a part of the memory of the right-hand side, of as many rows or more."""
+    (shape, _), *_ = _operands(call)
+    solution, *rest = outputs
+    is_vector = solution.ndim < len(shape)
+    columns = () if is_vector else solution.shape[-1:]
+    batch = solution.shape[: len(shape) - 2]
+    strides = _by_columns((*batch, max(shape[-2:]), *(columns or (1,))))
+    return [strides[:-1] if is_vector else strides, *_columns(call, rest)]
+
+
 def _by_columns(shape):
     """Strides of contiguous matrices whose columns are contiguous."""
     *batch, rows, columns = shape
@@ -141,7 +158,11 @@ def _convolves_channels_last(call) -> bool:
     source, kernel, _, stride, *_, output_padding, groups = call.arguments(call.inputs)
     kernel_layout = tuple(kernel.shape), strides_of(kernel)
     if source.ndim == 3:  # PyTorch makes the input contiguous, and a line an image of one row
-        return layouts.suggests_channels_last(*layouts.unsqueezed(*kernel_layout, 2))
+        layout = tuple(source.shape), strides_of(source)
+        if not layouts.is_contiguous(*layout):
+            layout = layout[0], layouts.contiguous(layout[0])
+        images = [layouts.unsqueezed(*one, 2) for one in (layout, kernel_layout)]
+        return any(layouts.suggests_channels_last(*image) for image in images)
     if source.ndim == 5 and not _is_by_onednn(source, kernel, stride, output_padding, groups):
         return False
     layout = tuple(source.shape), strides_of(source)
@@ -276,9 +297,11 @@ RULES = {
     "fft_strides": _transformed,
     "halves_strides": _halves,
     "index_strides": _index,
+    "least_squares_strides": _least_squares,
     "left_column_strides": _left_columns,
     "normalized_strides": _normalized,
     "pointwise_strides": _pointwise,
+    "reversed_strides": _reversed,
     "rotated_strides": _rotated,
     "same_strides": _same,
     "solution_strides": _solution_columns,
@@ -288,7 +311,8 @@ RULES = {
 }
 OF_ALL = frozenset(
     (
-        *("column_strides", "distinct_strides", "fft_strides", "left_column_strides"),
+        *("column_strides", "distinct_strides", "fft_strides", "least_squares_strides"),
+        *("left_column_strides",),
         *("rotated_strides", "solution_strides", "time_first_strides"),
     )
 )

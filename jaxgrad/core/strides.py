@@ -254,6 +254,16 @@ def outermost_first(shape, strides):
     return tuple(_order(shape, [strides])[::-1])
 
 
+def has_one_order(shape, strides) -> bool:
+    """Whether the strides say of any two neighbouring dimensions in memory which is inside.
+
+    >>> has_one_order((2, 3), (1, 2)), has_one_order((2, 1), (1, 1))
+    (True, False)
+    """
+    order = _order(shape, [strides])
+    return all(_compared(shape, [strides], *pair) < 0 for pair in itertools.pairwise(order))
+
+
 def _compared(shape, layouts, first, second):
     """-1 if dimension `first` belongs inside `second`, 1 if outside, 0 if they have no order."""
     for strides in layouts:

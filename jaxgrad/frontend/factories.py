@@ -63,6 +63,11 @@ communication = LateModule("jaxgrad.core.communication")
 
 def create(name, function, shape, dtype, options, *numbers) -> Tensor:
     """A tensor that `function(shape, dtype, module, *numbers)` fills."""
+    if options.get("out") is not None and options.get("memory_format") is not None:
+        raise RuntimeError(
+            f"'memory_format' argument is incompatible with 'out' tensor argument: {name} keeps "
+            "the strides of a tensor that it writes to"
+        )
     if check_options(name, options):
         return implementation().make(name, shape, dtype, options)
     if has_no_data(options):

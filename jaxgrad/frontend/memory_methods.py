@@ -7,6 +7,7 @@ XLA lays out arrays in its own way; the numbers here are those that PyTorch woul
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import strides as layouts
 from ..core.aval import is_concrete, strides_of
-from ..core.device import contiguous_format, preserve_format
+from ..core.device import contiguous_format, memory_format, preserve_format
 from ..core.named_dtypes import complex32
 from ..core.pytorch_tensors import type_name
 from ..core.view_ops import is_strided
@@ -31,6 +32,7 @@ from ..storage.alias import (
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
+from ..tape.node import NotImplementedNode
 from ..tape.noted_reads import noted_read
 from ..tape.sparse_tensor import implementation, is_sparse
 from ..tape.tensor import (
@@ -53,6 +55,10 @@ conversions = LateModule("jaxgrad.frontend.to")
 storages = LateModule("jaxgrad.frontend.storages")
 storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
+NO_DERIVATIVE_OF_SET = (
+    "derivative for set_ is not implemented: the tensor shows the memory of one that requires "
+    "grad; give it `detach()` of that one, or use the source itself"
+)
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
     "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
@@ -461,7 +467,7 @@ def _resize(tensor, size, strides):
         with no_grad():
             row = storage_tensors.in_memory_order(tensor)
             row = ops.cat([row, row.new_zeros(needed - row.numel())])
-            move(tensor, row.view(size) if layouts.is_contiguous(size, strides) else row)
+            move(tensor, row.view(size) if strides == layouts.contiguous(size) else row)
             if tensor.shape == size:
                 return
     offset, base = offset_of(tensor), _base_of(tensor)
@@ -704,7 +710,8 @@ class MemoryMethods:
         strides of a contiguous tensor by default. A storage that is too small is enlarged.
 
         Raises RuntimeError for another dtype, if this tensor requires grad, or if one of both is on
-        the device meta; NotImplementedError if either has a forward-mode tangent.
+        the device meta, and in the backward pass where the source requires grad, which is not
+        followed; NotImplementedError if either has a forward-mode tangent.
 
         >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
         tensor([1., 1., 1.])
@@ -730,7 +737,11 @@ class MemoryMethods:
         if size is not None:
             offset = storage_offset + (offset_of(source) if isinstance(source, Tensor) else 0)
             source = _laid_out(source, tuple(size), stride, offset)
+        is_followed = isinstance(source, Tensor) and source.requires_grad
         move(self, detached(source))
+        if is_followed and current_mode.get() is RECORD:
+            set_node(self, NotImplementedNode(abstract_value(self), NO_DERIVATIVE_OF_SET))
+            set_tracked(self, True)
         counter_of(self).count()
         return self
 
@@ -779,13 +790,35 @@ class MemoryMethods:
         return self.resize_(the_template.shape, memory_format=memory_format)
 
     @api_boundary
-    def dim_order(self) -> tuple[int, ...]:
+    def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
         """Return the dimensions in the order of memory, the outermost first.
+
+        ambiguity_check: whether to raise RuntimeError where the strides fit several orders, or a
+        list of memory formats, of which one settles it. Raises TypeError for anything else.
 
         >>> jaxgrad.zeros(2, 3).t().dim_order()
         (1, 0)
         """
+        formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+        is_known = isinstance(ambiguity_check, bool | list)
+        if not is_known or not all(isinstance(one, memory_format) for one in formats):
+            raise TypeError(
+                "The ambiguity_check argument must be a bool or a list of memory formats."
+            )
+        if ambiguity_check is not False and self._has_several_orders(formats):
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                f"given memory formats: its shape is {list(self.shape)}, its strides are "
+                f"{self.stride()}"
+            )
         return layouts.outermost_first(self.shape, self.stride())
+
+    def _has_several_orders(self, formats) -> bool:
+        strides = self.stride()
+        is_open = 1 in self.shape or any(map(operator.eq, strides, strides[1:]))
+        if is_open and sum(self.is_contiguous(one) for one in formats) != 1:
+            return True
+        return not layouts.has_one_order(self.shape, strides)
 
     as_strided, as_strided_scatter = as_strided, as_strided_scatter
     clone, is_conj = clone, is_conj

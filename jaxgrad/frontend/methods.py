@@ -273,12 +273,7 @@ class TensorMethods:
 
     @api_boundary
     def __dlpack__(self, **arguments):
-        if self._requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if self.is_conj():
-            raise BufferError(
-                "Can't export tensors with the conjugate bit set, use tensor.resolve_conj()"
-            )
+        tensor_data.check_exported(self)
         stream = arguments.get("stream")
         if isinstance(stream, int) and self.device.type == "cpu":
             raise AssertionError(f"stream should be None on cpu. Got stream={stream}")

@@ -18,7 +18,7 @@ import numpy as np
 from ..core import dtypes, named_dtypes
 from ..core import strides as layouts
 from ..core.aval import strides_of
-from ..core.device import as_device, device_of, is_meta
+from ..core.device import as_device, check_pinning, device_of, is_meta
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..storage.address import in_memory_order
@@ -85,7 +85,7 @@ class StorageBase:
         return device_of(self._storage.array)
 
     is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it is on a GPU.")
-    is_hpu = is_sparse = property(lambda self: False, doc="False: there are none.")
+    is_hpu = is_sparse = is_sparse_csr = property(lambda self: False, doc="False: there are none.")
 
     def data_ptr(self) -> int:
         """Return the address of the bytes, as `Tensor.data_ptr` does.
@@ -174,9 +174,11 @@ class StorageBase:
         return iter(self.tolist())
 
     def _place(self, index):
-        """An index from 0, or a slice with the step 1."""
+        """An index from 0, or a slice with the step 1, in a typed storage with any step above 0."""
         if isinstance(index, slice):
             start, stop, step = index.indices(self.size())
+            if self._is_typed and step > 0:
+                return slice(start, max(start, stop), step)
             if step != 1:
                 raise RuntimeError(
                     f"Trying to slice with a step of {step}, but only a step of 1 is supported: "
@@ -285,6 +287,34 @@ class StorageBase:
         moved = self._row().to(device)
         return type(self)._of(begin(moved).storage, self.__dict__.get("dtype"))
 
+    def hpu(self, device=None, non_blocking: bool = False):
+        """Raise RuntimeError: JAX has no devices of this type.
+
+        >>> jaxgrad.ones(2).storage().hpu()
+        Traceback (most recent call last):
+        RuntimeError: ...
+        """
+        return self.to(device="hpu" if device is None else device)
+
+    def pin_memory(self, device=None):
+        """Return the storage itself, as `Tensor.pin_memory` does. Raises RuntimeError where JAX has
+        no accelerator.
+
+        >>> storage = jaxgrad.ones(2).storage()
+        >>> pinned = storage.pin_memory() if jaxgrad.accelerator.is_available() else storage
+        """
+        check_pinning("pin_memory()")
+        return self
+
+    def resizable(self) -> bool:
+        """Return whether the memory can be resized: False for a slice of a storage.
+
+        >>> storage = jaxgrad.zeros(2).untyped_storage()
+        >>> storage.resizable(), storage[:4].resizable()
+        (True, False)
+        """
+        return self._part is None
+
     def is_pinned(self, device=None) -> bool:
         """Return False: no memory is page-locked.
 
@@ -376,6 +406,10 @@ for _name, _dtype in {
     "bool": dtypes.bool,
     "complex_float": dtypes.complex64,
     "complex_double": dtypes.complex128,
+    **{
+        f"float8_{kind}": getattr(dtypes, f"float8_{kind}")
+        for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")
+    },
 }.items():
     setattr(StorageBase, _name, _conversion(_name, _dtype))
 
@@ -389,10 +423,12 @@ def _allocated(what: str, arguments, dtype: dtypes.dtype, device) -> Storage:
         )
     (data,) = arguments or (0,)
     dtype = in_memory(dtype)
-    if isinstance(data, StorageBase):
+    if isinstance(data, StorageBase) and what != UNTYPED:
         raise TypeError(
             f"{what}: Argument type not recognized: {type(data).__name__}; its clone() is a copy"
         )
+    if isinstance(data, StorageBase | bytes | bytearray):
+        data = list(data)
     if isinstance(data, str):
         raise TypeError(f"{what}: invalid data type 'str': a storage holds numbers")
     if hasattr(data, "__index__") and not hasattr(data, "__array__"):
@@ -408,6 +444,7 @@ def _allocated(what: str, arguments, dtype: dtypes.dtype, device) -> Storage:
     return begin(tensor).storage
 
 
+UNTYPED = "UntypedStorage()"
 BYTE_ORDERS = {"native": "=", "little": "<", "big": ">"}
 
 
@@ -468,7 +505,7 @@ class UntypedStorage(StorageBase):
         if named.keys() - {"size"} or (size and named):
             raise TypeError(f"UntypedStorage(): unknown arguments: {', '.join(named)}")
         arguments = size or tuple(named.values())
-        self._storage = _allocated("UntypedStorage()", arguments, self.dtype, device)
+        self._storage = _allocated(UNTYPED, arguments, self.dtype, device)
 
     def _kind(self):
         return f"torch.storage.UntypedStorage(device={self.device})"
@@ -481,8 +518,8 @@ class UntypedStorage(StorageBase):
         filename: a path. shared: False, since no memory is that of a file. nbytes: how many, all if
         0.
 
-        Raises RuntimeError with `shared=True`, and if the file has fewer bytes; OSError for a file
-        that cannot be read.
+        Raises RuntimeError with `shared=True`, if the file has fewer bytes, and for a file that
+        cannot be read.
 
         >>> import tempfile
         >>> with tempfile.NamedTemporaryFile() as file:
@@ -531,15 +568,6 @@ class UntypedStorage(StorageBase):
         0
         """
         return UntypedStorage(device=self.device)
-
-    def resizable(self) -> bool:
-        """Return whether the memory can be resized: False for a slice of a storage.
-
-        >>> storage = jaxgrad.zeros(2).untyped_storage()
-        >>> storage.resizable(), storage[:4].resizable()
-        (True, False)
-        """
-        return self._part is None
 
     def resize_(self, size: int) -> UntypedStorage:
         """Resize the memory to so many bytes, and return the storage. New bytes are 0. A tensor for
@@ -606,7 +634,12 @@ def _of_file(name: str, filename, shared: bool, nbytes: int, dtype: dtypes.dtype
             f"{name}.from_file(shared=True): writes to a storage do not reach the file; use "
             "shared=False, and write the file anew"
         )
-    size = os.stat(filename).st_size
+    try:
+        size = os.stat(filename).st_size
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from error
     if nbytes > size:
         raise RuntimeError(
             f"{name}.from_file: file <{filename}> size <{size}> is smaller than the required "

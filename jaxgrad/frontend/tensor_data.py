@@ -24,11 +24,12 @@ from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.symbolic_extents import is_exported, is_symbolic
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
+from ..storage.alias import detached
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import has_open, open_number
-from ..tape.tensor import Tensor, abstract_value, held, hold, wrap
+from ..tape.tensor import Tensor, abstract_value, concrete, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
 
@@ -190,9 +191,11 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     ext_tensor: an object with `__dlpack__`, or a capsule of memory of the host; the tensor
     has its shape and dtype. device: the default one if it is None. copy: if it is False,
     the two share memory, and a write by the other library
-    changes the tensor; by default the tensor has a copy.
+    changes the tensor; by default the tensor has a copy. With a tensor of jaxgrad the result shares
+    memory, as `detach()` does, unless `copy` is True.
 
-    Raises TypeError for an object without `__dlpack__`. With `copy=False` raises ValueError if JAX
+    Raises TypeError for an object without `__dlpack__`, BufferError for a tensor that requires grad
+    or shows the conjugate of its memory. With `copy=False` raises ValueError if JAX
     cannot share the memory, for example if its address is not a multiple of 64 bytes.
 
     >>> jaxgrad.from_dlpack(np.ones(2, "float32"))
@@ -203,6 +206,11 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     if not hasattr(ext_tensor, "__dlpack__"):
         kind = type(ext_tensor).__name__
         raise TypeError(f"from_dlpack() takes an object that has __dlpack__, not {kind}")
+    if isinstance(ext_tensor, Tensor):
+        check_exported(ext_tensor)
+        shared = detached(ext_tensor)
+        shared = shared if device is None else shared.to(device)
+        return shared.clone() if copy else shared
     if isinstance(ext_tensor, np.ndarray) and copy is not False:
         return finish(_array_of(ext_tensor, None, device))
     with jax.enable_x64(True):
@@ -210,6 +218,19 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         if copy is not False:
             array = jnp.copy(array).block_until_ready()  # its owner may write to it after the call
     return finish(on_device(array, device))
+
+
+def check_exported(tensor: Tensor):
+    """Raise BufferError for a tensor that the DLPack protocol cannot describe, NotImplementedError
+    for one without data.
+    """
+    if tensor.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if tensor.is_conj():
+        raise BufferError(
+            "Can't export tensors with the conjugate bit set, use tensor.resolve_conj()"
+        )
+    concrete(tensor, "__dlpack__()")
 
 
 class Capsule:

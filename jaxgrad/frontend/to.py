@@ -9,12 +9,11 @@ import jax
 
 from .. import ops
 from ..core import device as devices
-from ..core import dtypes, executor, kernel, named_dtypes
-from ..core.aval import META, Aval, is_concrete, with_mode
+from ..core import dtypes, executor, kernel, named_dtypes, strides
+from ..core.aval import META, Aval, is_concrete, with_mode, with_strides
 from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
-from ..core.strides import suggests_channels_last
 from ..late import LateModule
 from ..tape import dual
 from ..tape.record import apply
@@ -25,6 +24,13 @@ from .array_creation import device_of
 legacy_types = LateModule("jaxgrad.frontend.legacy_types")
 
 
+def _dense(aval: Aval) -> Aval:
+    """The abstract value of a copy, without gaps in memory."""
+    if aval.strides is None:
+        return aval
+    return with_strides(aval, strides.like(aval.shape, aval.strides))
+
+
 class Move(Program):
     """The copy of a tensor from one device of JAX to another."""
 
@@ -32,7 +38,7 @@ class Move(Program):
     is_linear = True
 
     def __init__(self, aval: Aval, source: jax.Device, target: jax.Device):
-        self.inputs = self.outputs = (aval,)
+        self.inputs, self.outputs = (aval,), (_dense(aval),)
         self.mode = aval.mode
         self.source, self.target = source, target
         self.kernel = kernel.of(self, functools.partial(_put, target))
@@ -71,7 +77,8 @@ class ToMeta(Program):
     is_linear = True
 
     def __init__(self, aval: Aval):
-        self.inputs, self.outputs, self.mode = (aval,), (with_mode(aval, META),), META
+        self.inputs, self.mode = (aval,), META
+        self.outputs = (with_mode(_dense(aval), META),)
 
     def function(self, array):
         return (array,)
@@ -150,7 +157,7 @@ def _moved(self, device, dtype, copy):
 def suggested_format(tensor: Tensor) -> devices.memory_format:
     """The memory format that the strides of a tensor suggest, gaps allowed."""
     shown = abstract_value(tensor)
-    if shown.strides is None or not suggests_channels_last(shown.shape, shown.strides):
+    if shown.strides is None or not strides.suggests_channels_last(shown.shape, shown.strides):
         return devices.contiguous_format
     return devices.channels_last if tensor.ndim == 4 else devices.channels_last_3d
 

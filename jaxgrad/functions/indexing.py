@@ -99,12 +99,13 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
         if extent < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(extents)}")
     strides = [math.prod(extents[dim + 1 :]) for dim in range(len(extents))]
-    places = indices.to(int64)
-    columns = [
-        places.new_zeros(places.shape) if not extent or not stride else places // stride % extent
-        for stride, extent in zip(strides, extents, strict=True)
-    ]
-    return ops.stack(columns, -1).unbind(-1) if columns else ()
+    if not extents:
+        return ()
+    places = indices.to(int64).unsqueeze(-1)
+    if not math.prod(extents):  # a tensor without elements has no positions
+        strides, extents = [1] * len(extents), [1] * len(extents)
+    places = places // places.new_tensor(strides) % places.new_tensor(extents)
+    return places.unbind(-1)
 
 
 @api_boundary

@@ -9,11 +9,13 @@ import inspect
 import sys
 
 from .. import ops
-from ..core.device import preserve_format
+from ..core.device import contiguous_format, preserve_format
 from ..frontend.indexing import without_masks
+from ..frontend.to import suggested_format
 from ..functions import indexing
 from ..nn import functional
 from ..ops.aten import schemas
+from ..storage.inplace_check import give
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
@@ -106,6 +108,28 @@ def _to_copy(self, **options):
     return _to(self, **options, copy=True)
 
 
+def _into_out(name: str):
+    """The form of a function that writes its result into `out`."""
+
+    def form(*args, out, **options):
+        function = FORMS.get(name) or getattr(sys.modules["jaxgrad"], name)
+        return give(name, function(*args, **options).clone(memory_format=contiguous_format), out)
+
+    return form
+
+
+def _resize(self, size, *, memory_format=None):
+    return self.detach().clone().resize_(size, memory_format=memory_format)
+
+
+def _resize_as(self, the_template, *, memory_format=None):
+    return self.detach().clone().resize_as_(the_template, memory_format=memory_format)
+
+
+def _is_strides_like(self, memory_format):
+    return bool(memory_format.rank) and suggested_format(self) is memory_format
+
+
 _LOSSES = (
     *("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss"),
     *("triplet_margin_loss", "ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor"),
@@ -129,6 +153,19 @@ FORMS = {
     **dict.fromkeys(("index_put", "index_put.default"), indexing.index_put),
     **dict.fromkeys(("index_put_", "index_put_.default"), indexing.index_put_),
     **dict.fromkeys(("clone", "clone.default"), _clone),
+    "resize": _resize,
+    "resize_as": _resize_as,
+    "sym_is_contiguous": lambda self, memory_format=contiguous_format: self.is_contiguous(
+        memory_format
+    ),
+    "is_strides_like_format": _is_strides_like,
+    **{
+        f"{name}.out": _into_out(name)
+        for name in (
+            *("clone", "resize", "resize_as", "_to_copy", "empty_like", "zeros_like", "ones_like"),
+            *("full_like", "rand_like", "randn_like", "randint_like"),
+        )
+    },
     "to.dtype": _to_dtype,
     "to.dtype_layout": _to,
     "_to_copy": _to_copy,

@@ -30,7 +30,9 @@ def _drop(input, p, training, inplace, shape):
     scale = dropouts.scale_of_kept(p, input.dtype)
     if inplace:
         return input.mul_(scale).masked_fill_(kept.logical_not(), 0)
-    return ops.where(kept, input * scale, 0)
+    if shape == input.shape:
+        return ops.where(kept, input * scale, 0)
+    return input * (kept.to(input.dtype) * scale)  # its first operand decides the layout
 
 
 @api_boundary

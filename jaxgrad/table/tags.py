@@ -26,9 +26,15 @@ EXCLUSIVE = (
         *("binary_strides", "cat_strides", "channels_strides", "column_strides"),
         *("contiguous_strides", "convolution_strides", "distinct_strides", "exact_strides"),
         "fft_strides",
-        *("halves_strides", "index_strides", "left_column_strides"),
+        *("halves_strides", "index_strides", "least_squares_strides", "left_column_strides"),
         *("normalized_strides", "pointwise_strides"),
-        *("rotated_strides", "same_strides", "solution_strides", "stack_strides"),
+        *(
+            "reversed_strides",
+            "rotated_strides",
+            "same_strides",
+            "solution_strides",
+            "stack_strides",
+        ),
         *("time_first_strides", "volume_channels_strides"),
     ),
 )

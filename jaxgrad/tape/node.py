@@ -254,6 +254,31 @@ def shown(node: Node) -> Node:
     return node
 
 
+class NotImplementedNode(Node):
+    """The node of a value whose derivative is not defined: to run it raises RuntimeError.
+
+    shown: the abstract value; cause: the text of the error.
+    """
+
+    __slots__ = ("cause", "extras", "sequence", "shown")
+
+    edges = ()
+    output_count = 1
+
+    def __init__(self, shown, cause: str):
+        self.shown, self.cause, self.extras = shown, cause, None
+        self.sequence = next_sequence_number()
+
+    def name(self) -> str:
+        return "NotImplemented"
+
+    def outputs(self):
+        return (self.shown,)
+
+    def run(self, _graph_task, _gradients):
+        raise RuntimeError(self.cause)
+
+
 class AccumulateGrad(Node):
     """The node of a leaf: adds the gradient to the leaf's `.grad`."""
 

@@ -99,6 +99,22 @@ CASES = {
     "torch.unique(images, dim=1)": (20, 40, 5, 1),
     "torch.permute_copy(images, (0, 2, 3, 1))": (60, 15, 3, 1),
     "torch.unsafe_split(images, 1, 1)[0]": (60, 1, 15, 3),
+    "torch.unravel_index(torch.tensor([[3, 4, 9], [1, 2, 5]]).t(), (3, 2, 4))[1]": (3, 9),
+    "torch.linalg.lstsq(torch.eye(4)[:, :3], torch.ones(4, 2)).solution": (1, 4),
+    "torch.linalg.lstsq(torch.eye(4)[:3], torch.ones(3, 2)).solution": (1, 4),
+    "torch.linalg.lstsq(torch.eye(4).expand(2, 4, 4)[..., :3], torch.ones(2, 4)).solution": (4, 1),
+    "torch.rsub(rows[0, 0], rows[0, 0].contiguous().t().contiguous().t())": (1, 4),
+    "F.dropout2d(rows.transpose(0, 1))": (20, 60, 5, 1),
+    "F.conv1d(torch.ones(1, 4).as_strided((1, 1, 4), (4, 1, 1)), torch.ones(2, 1, 1))": (8, 1, 2),
+    "empty.nan_to_num()": (7, 3, 1),
+    "F.hardtanh(empty)": (7, 3, 1),
+    "torch.frexp(empty).exponent": (7, 3, 1),
+    "column.clone()": (20, 1, 5, 1),
+    "column.to(torch.float64)": (20, 1, 5, 1),
+    "column.to(copy=True)": (20, 1, 5, 1),
+    "rows[..., ::2].to(copy=True)": (36, 12, 3, 1),
+    'rows[..., ::2].to("meta")': (36, 12, 3, 1),
+    "torch.ones(0).resize_(2, 1, 4, 5, memory_format=torch.channels_last)": (20, 1, 5, 1),
     "F.scaled_dot_product_attention(*[images.transpose(1, 2)] * 3)": (60, 15, 5, 1),
     "torch.nn.LSTM(5, 2, batch_first=True)(rows[:, 0])[0]": (2, 4, 1),
 }
@@ -111,6 +127,8 @@ def operands():
     volumes = torch.ones(2, 2, 3, 4, 5).contiguous(memory_format=torch.channels_last_3d)
     kernels, fours = torch.ones(4, 3, 2, 2), torch.ones(4)
     matrices = torch.eye(3) + torch.ones(2, 3, 3)
+    empty = torch.empty_strided((1, 0, 3), (7, 3, 1))
+    column = torch.empty_strided((2, 1, 4, 5), (20, 1, 5, 1)).fill_(1)
     return {**locals(), "torch": torch, "F": F}
 
 

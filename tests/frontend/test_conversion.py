@@ -96,6 +96,16 @@ def test_dlpack_takes_arrays_of_others(wrapper):
     assert tensor.tolist() == [1, 2, 3] and not tensor.requires_grad
 
 
+def test_dlpack_of_a_tensor_shares_its_memory():
+    x = jaxgrad.arange(6.0).reshape(2, 3).t()
+    shared, copied = jaxgrad.from_dlpack(x), jaxgrad.from_dlpack(x, copy=True)
+    shared[0] = 9
+    assert x[0].tolist() == [9, 9] and shared.stride() == (1, 3) and copied[0].tolist() == [0, 3]
+    for refused in (jaxgrad.ones(1, requires_grad=True), jaxgrad.tensor([1j]).conj()):
+        with pytest.raises(BufferError, match="Can't export"):
+            jaxgrad.from_dlpack(refused)
+
+
 def test_dlpack_in_is_a_copy_unless_asked():
     memory = np.zeros(1008)
     start = -memory.ctypes.data % 64 // memory.itemsize

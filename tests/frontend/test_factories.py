@@ -498,3 +498,8 @@ def test_integers_compare_with_floats_in_the_default_dtype():
         assert (jaxgrad.tensor(True) == 0.5).item() is False
     finally:
         jaxgrad.set_default_dtype(jaxgrad.float32)
+
+
+def test_a_format_of_a_tensor_that_is_written():
+    with pytest.raises(RuntimeError, match="'memory_format' argument is incompatible with 'out'"):
+        jaxgrad.empty(2, out=jaxgrad.ones(2), memory_format=jaxgrad.contiguous_format)

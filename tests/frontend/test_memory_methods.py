@@ -208,3 +208,23 @@ def test_a_write_through_the_negative():
     x.requires_grad_()
     (torch._neg_view(x * 1) * torch.tensor([2.0, 3.0])).sum().backward()
     assert x.grad.tolist() == [-2, -3]
+
+
+def test_set_to_a_tensor_that_requires_grad():
+    source, x = torch.ones(2, requires_grad=True), torch.zeros(3)
+    with torch.no_grad():
+        assert not x.set_(source).requires_grad
+    assert x.set_(source).requires_grad and not x.is_leaf
+    with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+        (x * 2).sum().backward()
+
+
+def test_the_order_of_dimensions_where_strides_fit_several():
+    square, column = torch.zeros(2, 3).t(), torch.zeros(2, 1, 3, 3)
+    assert square.dim_order(ambiguity_check=True) == (1, 0)
+    assert torch.zeros(2, 1, 3).dim_order() == (0, 1, 2)
+    for formats in (True, [torch.contiguous_format, torch.channels_last]):
+        with pytest.raises(RuntimeError, match="does not have unique dim order"):
+            column.dim_order(ambiguity_check=formats)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        column.dim_order(ambiguity_check="yes")

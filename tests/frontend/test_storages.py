@@ -265,6 +265,19 @@ def _wrapped(*size, **options):
     return jaxgrad.TypedStorage(*size, **(known | options))
 
 
+def test_storages_of_sequences_and_writes_to_slices_with_steps():
+    assert jaxgrad.UntypedStorage(b"abc").tolist() == [97, 98, 99]
+    source = jaxgrad.UntypedStorage([1, 2])
+    assert jaxgrad.UntypedStorage(source).fill_(3).tolist() == [3, 3] and source.tolist() == [1, 2]
+    x = jaxgrad.arange(4.0)
+    x.storage()[::2] = 5
+    assert x.tolist() == [5, 1, 5, 3] and x.storage().resizable()
+    assert jaxgrad.UntypedStorage([1, 2]).float8_e5m2().tolist() == [1, 2]
+    assert not source.is_sparse_csr
+    with pytest.raises(RuntimeError, match="unable to open file <no such file>"):
+        jaxgrad.from_file("no such file", size=4)
+
+
 def test_a_storage_is_written_to_a_file():
     file = io.BytesIO()
     jaxgrad.ShortStorage([1, 2])._write_file(file, False, True, 2)

@@ -219,3 +219,41 @@ def test_strides_of_an_argument_with_a_history():
     row = torch.tensor([0.0, 0.5, 2.0])
     nested = torch.func.grad(lambda t: torch.func.grad(squares)(t).sin().sum())(row)
     torch.testing.assert_close(nested, 2 * torch.tensor([0, 0.5403023, -0.6536436]))
+
+
+@pytest.mark.parametrize(
+    ("function", "dim", "strides", "offset"),
+    [
+        (lambda t: t.detach(), 0, (6, 2, 1), 0),
+        (lambda t: t.detach(), 1, (2, 6, 1), 0),
+        (lambda t: t.detach()[1:], 0, (6, 2, 1), 2),
+        (lambda t: t.unsafe_split(1)[1], 0, (6, 2, 1), 2),
+        (lambda t: t.view(torch.int32), 0, (6, 2, 1), 0),
+        (lambda t: t.view(torch.int16), 0, (12, 4, 1), 0),
+        (lambda t: t[1:].view(torch.int64), 0, (3, 1, 1), 1),
+    ],
+)
+def test_results_that_share_the_memory_of_an_argument(function, dim, strides, offset):
+    x = torch.ones(2, 3, 2)
+    result = torch.vmap(function, in_dims=dim)(x)
+    assert result.stride() == strides and result.storage_offset() == offset
+    assert result.untyped_storage()._cdata == x.untyped_storage()._cdata
+    result.zero_()
+    assert not x[:, 1].any()
+    x.fill_(1)
+    assert result.any()
+
+
+def test_parts_of_an_example_have_histories_of_their_own():
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x * 1
+    first, rest = torch.vmap(lambda row: row.unsafe_split(2))(y)
+    with torch.no_grad():
+        y.mul_(10)
+    assert first.tolist() == [[0, 10], [30, 40]]
+    (first.sum() * 2 + rest.pow(2).sum()).backward()
+    assert x.grad.tolist() == [[2, 2, 40], [2, 2, 100]]  # as PyTorch, by the values of now
+    detached = torch.vmap(lambda row: row.detach())(x)
+    assert not detached.requires_grad
+    detached[0] = 5
+    assert x.tolist() == [[5, 5, 5], [3, 4, 5]]

@@ -94,3 +94,19 @@ def test_losses_take_numbers_of_reductions():
         assert loss(*rows, 0).tolist() == pytest.approx([0.85, 0.85])
         assert [loss(*rows, n).item() for n in (1, 2)] == pytest.approx([0.85, 1.7])
     assert torch._C._nn.mse_loss(X, torch.zeros(1, 2), 2).item() == 25
+
+
+def test_forms_with_memory_formats():
+    """Shapes and strides as PyTorch 2.13 has them."""
+    aten, x = torch.ops.aten, torch.ones(2, 3, 4, 5)
+    last = x.contiguous(memory_format=torch.channels_last)
+    for name in ("clone", "zeros_like", "ones_like", "rand_like", "_to_copy"):
+        out = getattr(aten, name).out(last, out=torch.empty(0))
+        assert out.shape == x.shape and out.stride() == (60, 20, 5, 1)
+    larger = aten.resize(x, [2, 3, 4, 6], memory_format=torch.channels_last)
+    assert larger.stride() == (72, 1, 18, 3) and x.shape == (2, 3, 4, 5)
+    alike = aten.resize_as(torch.ones(0), last, memory_format=torch.preserve_format)
+    assert alike.stride() == last.stride()
+    assert aten.sym_is_contiguous(x) and not aten.sym_is_contiguous(last)
+    assert aten.is_strides_like_format(last, torch.channels_last)
+    assert not aten.is_strides_like_format(x, torch.contiguous_format)
