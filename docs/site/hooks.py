@@ -74,12 +74,19 @@ MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re
 def on_config(config):
     chapter = _entry(config.nav, "Reference")
     operators = sorted((DOCS / "api" / "operators").glob("*.md"))
-    _entry(chapter, "Operators")[:] = [f"api/operators/{path.name}" for path in operators]
+    _entry(chapter, "Operators")[:] = [
+        {_family(path): f"api/operators/{path.name}"} for path in operators
+    ]
     _entry(chapter, "Namespaces")[:] = [
         {space: f"reference/{space}.md"} for space in reference.namespaces()
     ]
     config.theme.static_templates.discard("404.html")  # its links need the address of the site
     return config
+
+
+def _family(path):
+    """What the heading of a page of operators says behind "Operators: "."""
+    return path.read_text().partition("\n")[0].removeprefix("# Operators: ")
 
 
 def _entry(nav, title):

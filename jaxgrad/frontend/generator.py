@@ -77,15 +77,20 @@ class Generator:
         # a TwisterState, or the count of draws; None: that of the seed, in either stream
         self._state = None
 
-    def __getstate__(self):
-        self._refuse_traced("__getstate__")
-        with self._lock:
-            state = self._stream, self._seed, settled(self._state)
-            return {"device": str(self.device), "state": state}
+    def __reduce__(self):
+        if mode.scope.get() is not None:
+            raise RuntimeError(
+                "a Generator copied or pickled inside of jaxgrad.jit would be copied once, while "
+                "tracing, and not in each call: do it outside"
+            )
+        return type(self), (self.device,), (self._seed, None, self.get_state())
 
     def __setstate__(self, state):
-        self.__init__(state["device"])
-        self._stream, self._seed, self._state = state["state"]
+        """Restore the seed, the offset that generators of GPUs have, and the state, as PyTorch's
+        files hold them.
+        """
+        seed, _, values = state
+        self.manual_seed(seed).set_state(values)
 
     @property
     def stream(self) -> str:
@@ -241,13 +246,6 @@ class Generator:
     def graphsafe_set_state(self, state: Generator):
         """Raise NotImplementedError; see `graphsafe_get_state`."""
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
-
-    def _refuse_traced(self, name):
-        if mode.scope.get() is not None:
-            raise RuntimeError(
-                f"Generator.{name} inside of jaxgrad.jit would run once, while tracing, and "
-                "not in each call: call it outside"
-            )
 
     def next_key(self):
         """The key of a new draw, as four uint32. Raises RuntimeError inside `jax.jit`."""
