@@ -6,11 +6,9 @@ import contextlib
 import enum
 import importlib
 import importlib.machinery
-import inspect
 import sys
 import types
 import weakref
-from collections.abc import Iterable
 
 from .. import ops
 from ..accelerator import current_accelerator
@@ -25,6 +23,7 @@ from ..frontend.to import _target
 from ..late import LateModule
 from ..names.not_provided import names_of
 from ..ops import autocast
+from ..ops.aten import schemas
 from ..tape import mode, torch_function
 from ..tape.tensor import Tensor
 from ..tape.torch_function import DisableTorchFunction as DisableTorchFunction
@@ -205,16 +204,34 @@ class _Functions(types.ModuleType):
         if not name.startswith(self._prefix):
             return names_of(self.__name__)[0](name)
         module = importlib.import_module(self._module)
-        if "reduction" in _parameters(getattr(module, public, None)):
-            return getattr(ops.aten, name)  # PyTorch's library has numbers of reductions, not names
+        if (position := _place_of_reduction(name)) is not None:
+            return _loss(getattr(ops.aten, name), position)
         if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
             return getattr(module if hasattr(module, public) else ops, public)
         function = getattr(module, public.removesuffix("_"))
         return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
 
 
-def _parameters(function) -> Iterable[str]:
-    return inspect.signature(function).parameters if callable(function) else ()
+def _place_of_reduction(name: str) -> int | None:
+    """The position of the argument `reduction` in a schema, if it has a default."""
+    for schema in schemas(name).values():
+        for position, argument in enumerate(schema.arguments):
+            if argument.name == "reduction" and argument.default == 1:
+                return position
+    return None
+
+
+def _loss(operator, position: int):
+    """A loss with the number of a reduction in this place, which is 0 by default, as in PyTorch,
+    although schemas say 1.
+    """
+
+    def loss(*args, **kwargs):
+        if len(args) <= position:
+            kwargs.setdefault("reduction", 0)
+        return operator(*args, **kwargs)
+
+    return loss
 
 
 _nn = _Functions("_nn", "jaxgrad.nn.functional")

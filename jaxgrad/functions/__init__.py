@@ -47,8 +47,8 @@ FUNCTIONS = {
     "linalg_solve": "_lu_with_info lu",
     "linalg_spectral": "lobpcg logdet matrix_power",
     "loss": (
-        "_ctc_loss _cudnn_ctc_loss cosine_embedding_loss ctc_loss hinge_embedding_loss "
-        "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
+        "_ctc_loss _cudnn_ctc_loss binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss "
+        "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss"
     ),
     "low_rank": "pca_lowrank svd_lowrank",
     "matmul": (

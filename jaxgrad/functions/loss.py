@@ -1,8 +1,9 @@
-"""Losses that PyTorch composes of other operators.
+"""The losses of torch itself. All but two are composed of other operators.
 
 `reduction` is a number here: 0 for the loss of each element or sample, 1 for the mean, 2 for the
-sum. Its default is 0, as PyTorch's is, although its schemas say 1. torch.nn.functional has the same
-losses with names of reductions. Under autocast they compute in float32.
+sum. Its default is 0, as PyTorch's is, although its schemas say 1: PyTorch's bindings read the
+default `at::Reduction::Mean` of a schema as 0. torch.nn.functional has the same losses with names
+of reductions. Under autocast they compute in float32.
 """
 
 from __future__ import annotations
@@ -32,6 +33,41 @@ def reduced(losses, reduction):
     if reduction == 1:
         return losses.mean()
     return losses.sum() if reduction == 2 else losses
+
+
+@api_boundary
+def kl_div(
+    input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False
+) -> Tensor:
+    """Return `target * (log(target) - input)` of log-probabilities `input`, reduced.
+
+    input, target: floating-point tensors that broadcast. log_target: whether `target` are
+    logarithms too.
+
+    >>> half = jaxgrad.tensor([0.5, 0.5])
+    >>> jaxgrad.kl_div(half.log(), half)
+    tensor([0., 0.])
+    """
+    return ops.kl_div(input, target, reduction, log_target=log_target)
+
+
+@api_boundary
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 0,
+) -> Tensor:
+    """Return the cross entropy of `sigmoid(input)` and the probabilities `target`, reduced.
+
+    input, target: floating-point tensors of one shape. weight: factors of the losses; pos_weight:
+    factors of the positive part, of each class. Both broadcast.
+
+    >>> jaxgrad.binary_cross_entropy_with_logits(jaxgrad.zeros(2), jaxgrad.ones(2))
+    tensor([0.6931, 0.6931])
+    """
+    return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
 @api_boundary

@@ -221,16 +221,24 @@ class Dropout3d(_Dropout, function=dropout3d, **_OPTIONS):
 
 
 class AlphaDropout(_Dropout, function=alpha_dropout, **_OPTIONS):
-    """Dropout that keeps mean and variance, for `SELU`; see `functional.alpha_dropout`.
+    """Dropout that keeps mean and variance, for `SELU`; see `functional.alpha_dropout`. Like
+    PyTorch's layer it leaves its input as it is, also with `inplace`.
 
     >>> jaxgrad.nn.AlphaDropout().eval()(jaxgrad.ones(2))
     tensor([1., 1.])
     """
 
+    def forward(self, input: Tensor) -> Tensor:
+        return alpha_dropout(input, self.p, self.training)
+
 
 class FeatureAlphaDropout(_Dropout, function=feature_alpha_dropout, **_OPTIONS):
-    """`AlphaDropout` of whole channels; see `functional.feature_alpha_dropout`.
+    """`AlphaDropout` of whole channels; see `functional.feature_alpha_dropout`. Like PyTorch's
+    layer it leaves its input as it is, also with `inplace`.
 
     >>> jaxgrad.nn.FeatureAlphaDropout().eval()(jaxgrad.ones(1, 2))
     tensor([[1., 1.]])
     """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return feature_alpha_dropout(input, self.p, self.training)

@@ -16,7 +16,7 @@ from ..cached import cached_property
 from ..core import executor
 from ..core.aval import IMMEDIATE, SPREAD, joint_mode, make_aval
 from ..core.bounded_cache import ENTRY, BoundedCache, bounded, kernels
-from ..core.program import Program
+from ..core.program import DerivedReverse, Program
 from ..late import LateModule
 from ..state.objects import exact
 
@@ -24,6 +24,14 @@ group_block = LateModule("jaxgrad.optim.group_block")
 template_store = LateModule("jaxgrad.core.template_store")
 templates = LateModule("jaxgrad.core.templates")
 rules = LateModule("jaxgrad.optim.rules")
+
+
+class UpdateReverse(DerivedReverse):
+    """The reverse of a step. PyTorch composes a step of operators on copies, so that the writes of
+    the step itself, and of later steps, change nothing that it saves.
+    """
+
+    checked = ((), ())
 
 
 class UpdateProgram(Program):
@@ -48,6 +56,9 @@ class UpdateProgram(Program):
             len(inputs) - len(rule.numbers) - counts, len(inputs) - len(rule.numbers)
         )
         self.states_end = len(count_of) * (1 + len(rule.states))  # of the outputs
+
+    def make_reverse(self, mask):
+        return UpdateReverse(self, mask)
 
     def abstract_outputs(self):
         size = len(self.count_of)

@@ -87,6 +87,46 @@ def test_losses_reduce_by_the_mean_by_default(name, arguments, mean):
     assert result.shape == () and result.item() == pytest.approx(mean, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        (torch, "kl_div"),
+        (torch, "binary_cross_entropy_with_logits"),
+        (torch._C._nn, "mse_loss"),
+        (torch._C._nn, "l1_loss"),
+        (torch._C._nn, "binary_cross_entropy"),
+        (torch._C._nn, "huber_loss"),
+        (torch._C._nn, "smooth_l1_loss"),
+        (torch._C._nn, "soft_margin_loss"),
+    ],
+)
+def test_losses_of_bindings_are_not_reduced_by_default(place, name):
+    """As PyTorch 2.13 prints them: its bindings read the default of the schema as 0."""
+    expected = {
+        "kl_div": [-0.3912, -0.4219],
+        "binary_cross_entropy_with_logits": [0.7144, 0.8741],
+        "mse_loss": [0.04, 0.09],
+        "l1_loss": [0.2, 0.3],
+        "binary_cross_entropy": [0.7645, 0.6931],
+        "huber_loss": [0.02, 0.045],
+        "smooth_l1_loss": [0.02, 0.045],
+        "soft_margin_loss": [0.6783, 0.6444],
+    }[name]
+    losses = getattr(place, name)(torch.tensor([0.1, 0.5]), torch.tensor([0.3, 0.2]))
+    assert losses.tolist() == pytest.approx(expected, abs=1e-4)
+    mean = getattr(place, name)(torch.tensor([0.1, 0.5]), torch.tensor([0.3, 0.2]), reduction=1)
+    assert mean.item() == pytest.approx(sum(expected) / 2, abs=1e-4)
+
+
+def test_losses_of_classes_are_not_reduced_by_default_in_bindings():
+    rows, classes = torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([1, 0])
+    assert torch._C._nn.nll_loss(rows, classes).tolist() == [2, 3]
+    assert torch._C._nn.nll_loss_nd(rows, classes).tolist() == [2, 3]
+    assert torch._C._nn.cross_entropy_loss(rows, classes).tolist() == pytest.approx(
+        [1.3133, 0.3133], abs=1e-4
+    )
+
+
 def test_losses_take_numbers_of_reductions():
     """The loss of each row is 0.85, the example of PyTorch's docs."""
     rows = torch.tensor([[0.1, 0.2, 0.4, 0.8]] * 2), torch.tensor([[3, 0, -1, 1]] * 2)

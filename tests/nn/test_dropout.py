@@ -91,3 +91,11 @@ def test_channels_of_tensors_of_other_ranks():
     with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="Feature dropout requires"):
         functional.dropout2d(x[0])
     assert functional.feature_alpha_dropout(x[0], 1.0, True).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("layer", [nn.AlphaDropout, nn.FeatureAlphaDropout])
+def test_layers_that_never_write_to_their_input(layer):
+    """PyTorch's layers do not pass `inplace` on."""
+    x = jaxgrad.ones(4, 4)
+    layer(0.5, inplace=True)(x)
+    assert x.tolist() == [[1] * 4] * 4

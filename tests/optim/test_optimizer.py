@@ -322,6 +322,20 @@ def test_a_step_raises_the_version():
             y.backward()
 
 
+@pytest.mark.parametrize("name", ["Adam", "Adadelta", "ASGD", "SGD"])
+def test_a_differentiable_step_passes_the_check_of_versions(name):
+    """PyTorch's steps are operators on copies: what they save is not written to."""
+    g = jaxgrad.tensor([0.5, -2.0], requires_grad=True)
+    x = jaxgrad.ones(2, requires_grad=True).clone()
+    optimizer = getattr(jaxgrad.optim, name)([x], lr=0.1, differentiable=True)
+    with jaxgrad.autograd.graph.strict_versions():
+        for _ in range(2):
+            x.grad = g * g
+            optimizer.step()
+        x.sum().backward()
+    assert g.grad.isfinite().all()
+
+
 def test_an_expanded_parameter_is_refused():
     x = jaxgrad.zeros(1).expand(3).requires_grad_()
     x.grad = jaxgrad.ones(3)
