@@ -94,6 +94,8 @@ ALIASES = {
 ALIAS = re.compile(rf"\b({'|'.join(ALIASES)})\b")
 OPTIONS = {"FactoryOptions": FactoryOptions, "RandomOptions": RandomOptions}
 PART = re.compile(r"(?<=\w)([._]+)(?=[^\W\d_])")
+CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+LONG_WORD = re.compile(r"[A-Za-z0-9]{20,}")
 OF_SOURCES = re.compile(r"\w\.py\b|is imported|of the table whose|leaf state")
 PLAIN = (bool, int, float, str, type(None))
 
@@ -660,9 +662,13 @@ def _module(space: str):
 
 
 def parted(name: str, capitals: bool = False) -> str:
-    """A long name may break after its dots and underscores, and before its capitals."""
+    """A long name may break after its dots and underscores, and before its capitals: without
+    `capitals` only those of words that are too long for a phone.
+    """
     shown = PART.sub(r"\1<wbr>", name)
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", shown) if capitals else shown
+    if capitals:
+        return CAPITAL.sub("<wbr>", shown)
+    return LONG_WORD.sub(lambda word: CAPITAL.sub("<wbr>", word[0]), shown)
 
 
 def _names(space: str, entries: list[Entry]) -> str:

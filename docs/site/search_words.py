@@ -17,7 +17,6 @@ PHRASES = {
     f"{NN}.Dropout": "dropout",
     f"{NN}.LSTM": "LSTM",
     f"{NN}.Linear": "linear layer",
-    f"{NN}.Module.register_forward_hook": "forward hook",
     f"{NN}.Module.load_state_dict": "load_state_dict",
     f"{NN}.Module.state_dict": "state_dict",
     f"{FUNCTIONAL}.binary_cross_entropy": "binary cross entropy",
@@ -38,7 +37,6 @@ PHRASES = {
     "reference/torch.html#torch.bmm": "batch matrix multiply",
     "reference/torch.html#torch.masked_fill": "masked fill",
     "reference/torch.html#torch.matmul": "matrix multiply",
-    "reference/torch.html#torch.no_grad": "no grad",
     "reference/torch.html#torch.autocast": "mixed precision amp half precision",
     "reference/torch.html#torch.compile": "torch compile jit speed",
     "reference/torch.html#torch.load": "load model weights checkpoint pretrained pickle",
@@ -65,7 +63,7 @@ PHRASES = {
     "export.html": "export program StableHLO",
     "from_jax.html": "JAX flax optax equinox grad",
     "from_pytorch.html": "migrate port PyTorch resume training",
-    "from_pytorch.html#devices": "move to GPU cuda device",
+    "from_pytorch.html#devices": "move to GPU cuda same device",
     "from_pytorch.html#the-prompt-and-notebooks": "jupyter notebook prompt",
     "from_pytorch.html#weights-and-checkpoints": "safetensors weights",
     "is_it_right.html": "is it right correct tests evidence",
@@ -92,6 +90,7 @@ PHRASES = {
     "tutorials/maml.html": "meta learning MAML",
     "tutorials/per_sample_gradients.html": "per-sample gradients",
     "tutorials/reinforcement_learning.html": "reinforcement learning policy",
+    "wrong_gradients.html#freed-graph": "backward graph second time retain_graph",
     "wrong_gradients.html": "NaN grad gradient None zero inplace error debug",
 }
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

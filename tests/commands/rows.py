@@ -23,7 +23,7 @@ HEAD = """\
 
 What PyTorch 2.13's `torch.autograd` offers, and `torch.func`, `torch.utils.checkpoint` and training
 beside it, with the tests that compare jaxgrad with PyTorch. A remark says where the two differ:
-where PyTorch slips, or where a call has no meaning on JAX and is accepted without effect. What a
+where PyTorch errs, or where a call has no meaning on JAX and is accepted without effect. What a
 line says can be tried as in PyTorch:
 
 ```python

@@ -1,8 +1,18 @@
-// A query that finds nothing is sent again: first with words that differ in one letter, then in two.
+// Queries as people type them. Of three words or more, those that say nothing are left out. A query
+// that finds nothing is sent again: with words that differ in one letter, then in two.
 {
   const QUERY = 2, RESULT = 3; // kinds of messages of Material's search
   const SEPARATORS = /[\s\-,:!=[\]()"`/.;+*~^]+/;
+  const FILLERS = new Set(
+    "a an and are be by can do does for from how i in is it my of on or the to with".split(" ")
+  );
   const send = Worker.prototype.postMessage;
+
+  function telling(query) {
+    const words = query.split(" ");
+    const rest = words.filter(word => !FILLERS.has(word.toLowerCase()));
+    return words.length > 2 && rest.length ? rest.join(" ") : query;
+  }
 
   function loose(query, letters) {
     const words = query.split(SEPARATORS).filter(word => word);
@@ -18,7 +28,8 @@
   Worker.prototype.postMessage = function (message) {
     if (message.type === QUERY) {
       if (this.query === undefined) this.addEventListener("message", again);
-      [this.query, this.letters] = [message.data, 0];
+      [this.query, this.letters] = [telling(message.data), 0];
+      message = { ...message, data: this.query };
     }
     send.call(this, message);
   };
