@@ -55,7 +55,7 @@ ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
 HEADING = re.compile(
-    r'(<h[34] class="name"[^>]*><span class="space">[^<]*</span>|<h2 id="[^"]*">)([\w.]+)'
+    r'(<h[34] class="name"[^>]*><span class="space">|<h[12] id="[^"]*">)([\w.]*)(</span>)?([\w.]*)'
     r'(?=$|<a class="headerlink")'
 )
 OUTPUT = re.compile(r'<div class="language-output highlight">(.*?)</div>', re.DOTALL)
@@ -174,7 +174,12 @@ def on_post_page(output, page, config):
     """Long names may break after dots and underscores, and in headings before a capital. The search
     has its index by then.
     """
-    output = HEADING.sub(lambda name: name[1] + reference.parted(name[2], capitals=True), output)
+
+    def heading(match):
+        first, last = (reference.parted(name, capitals=True) for name in match.group(2, 4))
+        return f"{match[1]}{first}<wbr>{match[3]}{last}" if match[3] else match[1] + first
+
+    output = HEADING.sub(heading, output)
     return NAME.sub(lambda code: code[1] + reference.parted(code[2]), output)
 
 

@@ -284,6 +284,10 @@ def test_long_names_break_between_their_words():
     assert hooks.on_post_page(heading, None, None).endswith("</span>Long<wbr>Name_<wbr>of")
     card = '<h2 id="a_long"></h2><h2 id="a_long">ops.a_long<a class="headerlink" href="#">'
     assert "ops.<wbr>a_<wbr>long<a" in hooks.on_post_page(card, None, None)
+    title = '<h1 id="torchlong">torch.long.name<a class="headerlink" href="#">'
+    assert "torch.<wbr>long.<wbr>name<a" in hooks.on_post_page(title, None, None)
+    node = hooks.on_post_page("<code>AttentionWithDropoutBackward0</code>", None, None)
+    assert node == "<code>Attention<wbr>With<wbr>Dropout<wbr>Backward0</code>"
     block = "<pre><span></span><code>a_long.name\n</code></pre>"
     assert hooks.on_post_page(block, None, None) == block
 
