@@ -511,7 +511,7 @@ def ones_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     tensor([1., 1., 1.])
     """
     if is_compressed(input) and options.get("layout") in (None, input.layout):
-        return implementation().ones_like(input, options)
+        return implementation().like_with(lambda values: values.fill_(1), input, options)
     options = like("ones_like", input, options)
     return create("ones_like", _ones, input.shape, dtype_of(options, None), options)
 
@@ -538,6 +538,8 @@ def full_like(input: Tensor, fill_value, **options: Unpack[FactoryOptions]) -> T
     >>> jaxgrad.full_like(jaxgrad.zeros(2), 7)
     tensor([7., 7.])
     """
+    if is_compressed(input) and options.get("layout") in (None, input.layout):
+        return implementation().like_with(lambda values: values.fill_(fill_value), input, options)
     options = like("full_like", input, options)
     return _filled("full_like", input.shape, fill_value, input.dtype, options)
 

@@ -15,7 +15,7 @@ from ..core import dtypes, promotion
 from ..core import strides as layouts
 from ..core.named_dtypes import complex32
 from ..ops.autocast import tensors_in
-from ..tape import pytree, torch_function
+from ..tape import pytree, sparse_tensor, torch_function
 from ..tape.tensor import Tensor, abstract_value, alias_of
 from .printing import tensors
 
@@ -83,6 +83,7 @@ class HalfComplex(Tensor):
 
 
 pytree.register_subclass(HalfComplex)
+sparse_tensor.KINDS.add(HalfComplex)
 
 
 def compute(function, args, kwargs):
@@ -219,6 +220,9 @@ def _shown(part, is_half, known):
 
 def _rounded_once(tensor):
     """The tensor as one of complex32; a leaf or a view stays itself."""
+    if sparse_tensor.is_sparse(tensor):
+        values = _rounded_once(sparse_tensor.values_of(tensor))
+        return sparse_tensor.sparse(values, tensor._indices_held, tensor._sizes, tensor._coalesced)
     with torch_function.DisableTorchFunctionSubclass():
         if type(tensor) is HalfComplex:
             return tensor

@@ -24,7 +24,7 @@ from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.communicate import communicated
-from ..tape.sparse_tensor import implementation
+from ..tape.sparse_tensor import implementation, is_compressed
 from ..tape.tensor import (
     Tensor,
     concrete,
@@ -328,6 +328,11 @@ def randn_like(input: Tensor, **options: Unpack[RandomOptions]) -> Tensor:
     >>> jaxgrad.randn_like(jaxgrad.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
+    if is_compressed(input):
+        generator = options.pop("generator", None)
+        return implementation().like_with(
+            lambda values: values.normal_(generator=generator), input, options
+        )
     return draw_normal("randn_like", input.shape, like_in_memory("randn_like", input, options))
 
 

@@ -11,6 +11,7 @@ from ..compiled.jit import CompiledFunction
 from ..core import executor
 from ..tape import mode, torch_function
 from ..tape.pytree import flatten, is_tensor
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, current, is_traced
 from .batched_tracing import BatchedTracing
 from .batched_view import Batched
@@ -104,8 +105,8 @@ def moved(name, out_dims, results):
     """The results with their mapped dimensions where `out_dims` says; they are in front, except
     those of `Batched` tensors.
     """
-    leaves, structure = flatten(results)
-    dims = spread_out_dims(name, out_dims, results)
+    leaves, structure = flatten(results, is_sparse)
+    dims = spread_out_dims(name, out_dims, results, is_sparse)
     return jax.tree.unflatten(structure, map(_moved_leaf, leaves, dims))
 
 

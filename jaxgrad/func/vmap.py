@@ -18,6 +18,7 @@ from .. import ops
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import shows_users_frames
 from ..tape.pytree import flatten, is_tensor
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import ReadsNumbers, Tensor
 from . import shared_function
 from .example_loop import generator_states, one_by_one
@@ -25,7 +26,6 @@ from .mapped_function import (
     OwnFunctions,
     check_results,
     is_in_trace,
-    is_none,
     moved,
     spread,
     spread_out_dims,
@@ -85,7 +85,14 @@ def vmap(
     @functools.wraps(func, updated=())
     @shows_users_frames
     def call(*args, **kwargs):
-        leaves, structure = flatten((args, kwargs))
+        leaves, structure = flatten((args, kwargs), is_sparse)
+        if any(map(is_sparse, leaves)):
+            dims = _dims(name, in_dims, args, kwargs, is_sparse)
+            pairs = zip(leaves, dims, strict=True)
+            if any(is_sparse(leaf) and dim is not None for leaf, dim in pairs):
+                _size(leaves, dims)
+                return one_by_one(func, name, dims, out_dims, randomness, args, kwargs)
+            leaves, structure = flatten((args, kwargs))
         dims = _dims(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
@@ -181,8 +188,8 @@ def _concatenated(parts, dim):
     return ops.cat(parts, dim) if is_mapped else parts[0]
 
 
-def _dims(name, in_dims, args, kwargs) -> tuple:
-    """The mapped dimension of each leaf of the arguments, or None."""
+def _dims(name, in_dims, args, kwargs, is_whole=None) -> tuple:
+    """The mapped dimension of each leaf of the arguments, or None; is_whole: as for `flatten`."""
     if not isinstance(in_dims, int | tuple):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
@@ -194,10 +201,14 @@ def _dims(name, in_dims, args, kwargs) -> tuple:
             f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
             "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
-    parts = flatten(args, is_none)[0]
+
+    def is_part(value):
+        return value is None or (is_whole is not None and is_whole(value))
+
+    parts = flatten(args, is_part)[0]
     try:
         dims = (
-            [in_dims] * len(parts) if isinstance(in_dims, int) else spread(in_dims, args, is_none)
+            [in_dims] * len(parts) if isinstance(in_dims, int) else spread(in_dims, args, is_part)
         )
     except ValueError:
         raise ValueError(
@@ -208,7 +219,7 @@ def _dims(name, in_dims, args, kwargs) -> tuple:
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     dims = [_dim(where, part, dim) for part, dim in zip(parts, dims, strict=True)]
     mapped = [dim for part, dim in zip(parts, dims, strict=True) if part is not None]
-    return (*mapped, *[None] * len(flatten(kwargs)[0]))
+    return (*mapped, *[None] * len(flatten(kwargs, is_whole)[0]))
 
 
 def _dim(where, leaf, dim):

@@ -657,15 +657,23 @@ class Encoder:
         self.write_layout(value.layout, ())
         self.code += b"("
         if is_compressed(value):
-            for tensor in (part._coalesced.indices, part._indices_held, part.values()):
-                self._dense(tensor)
+            self._dense(part._coalesced.indices)
+            self._dense(part._indices_held)
+            self._values(part.values())
             self.write_size(value.shape, ())
         else:
             self._dense(part._indices())
-            self._dense(part._values())
+            self._values(part._values())
             self.write_size(value.shape, ())
             self.value(part.is_coalesced(), ())
         self.code += b"tt"
+
+    def _values(self, values):
+        """The values of a sparse tensor."""
+        if type(values) is HalfComplex:
+            self.write_tensor(values, ())
+        else:
+            self._dense(values)
 
 
 def _attributes(tensor) -> dict:

@@ -18,6 +18,7 @@ from ..core import strides as layouts
 from ..core.aval import Size
 from ..core.named_dtypes import RAW_BITS, bytes_of, complex32
 from ..frontend import factories, storages
+from ..frontend.half_complex import HalfComplex
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..frontend.subclassing import as_instance
 from ..functions import creation, quantization
@@ -361,7 +362,7 @@ def _sparse_tensor(machine, layout, data):
 def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Tensor:
     """A sparse tensor of its parts. Raises RefusedFile if they do not fit together."""
     _need(machine, indices, Tensor, "the indices of a sparse tensor")
-    _need(machine, values, Tensor, "the values of a sparse tensor")
+    _need(machine, values, (Tensor, HalfComplex), "the values of a sparse tensor")
     _need(machine, is_coalesced, (bool, type(None)), "is_coalesced")
     if indices.dtype is not dtypes.int64 or indices.ndim != 2 or not values.ndim:
         raise machine.refuse("a sparse tensor has int64 indices of two dimensions, and elements")
@@ -377,7 +378,7 @@ def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Te
 def compressed(machine, loading: Loading, parts, size, layout) -> Tensor:
     """A tensor in a compressed layout of its parts. Raises RefusedFile if they do not fit."""
     for part in parts:
-        _need(machine, part, Tensor, "a part of a compressed tensor")
+        _need(machine, part, (Tensor, HalfComplex), "a part of a compressed tensor")
         loading.spend(machine, part.numel() * part.dtype.itemsize)
     try:
         return sparse_compressed_tensor(*parts, size, layout=layout)

@@ -14,7 +14,7 @@ from .. import ops
 from ..core import promotion
 from ..tape.sparse_tensor import Padding, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
-from . import _pattern
+from . import _pattern, _refusals
 from ._elements import (
     check_same_size,
     elementwise,
@@ -159,6 +159,13 @@ def _traced_product(self, other):
     there = sums_at(other, there.to(self._indices_held.dtype), self) > 0
     values = ops.mul(values_of(self), sums_at(other, values_of(other), self))
     return padded(self, values, here & there)
+
+
+def outer(self, vec2):
+    """The products of the elements of a dense and a sparse vector."""
+    if is_sparse(self):
+        raise _refusals.refusal("outer", self.layout)
+    return mul(ops.unsqueeze(self, 1), vec2)
 
 
 def div(self, other, *, rounding_mode=None):

@@ -201,6 +201,11 @@ def compress(tensor: SparseTensor, layout, block=None, index_dtype=dtypes.int64)
     indices, sizes = _pattern.needed(tensor, "a compressed layout"), _pattern.sparse_sizes(tensor)
     *batch, rows, columns = sizes
     batches, (height, width) = math.prod(batch), block or (1, 1)
+    if not batches:
+        raise RuntimeError(
+            f"to_{layout.name}: Expected product of batch dimensions to be non-zero, but got sizes "
+            f"{list(tensor._sizes)}"
+        )
     number = np.ravel_multi_index(tuple(indices[:-2]), batch) if batch else 0
     places = indices[-2] // height, indices[-1] // width
     extents = rows // height, columns // width

@@ -66,6 +66,13 @@ class CompressedMethods:
         return self
 
     @shows_users_frames
+    def normal_(self, mean=0.0, std=1.0, *, generator=None):
+        permit("normal_", self, self.requires_grad)
+        drawn = values_of(self).detach().clone().normal_(mean, std, generator=generator)
+        _replacing.replace(self, _compressed.like(self, drawn))
+        return self
+
+    @shows_users_frames
     def resize_(self, *size, memory_format=None):
         if memory_format is not None:
             raise RuntimeError(f"unsupported memory format option {memory_format}")

@@ -67,7 +67,11 @@ def call(name: str, args, kwargs):
 
 def _copy_of_view(name: str, tensor, *args, **kwargs):
     """What `select_copy` and its kin return: a copy of what the method without the suffix does."""
-    return getattr(tensor, name.removesuffix("_copy"))(*args, **kwargs).clone()
+    view = getattr(tensor, name.removesuffix("_copy"), None)
+    if view is None:
+        refuse(name)
+    parts = view(*args, **kwargs)
+    return parts.clone() if isinstance(parts, Tensor) else tuple(part.clone() for part in parts)
 
 
 def _holds_compressed(value) -> bool:
@@ -88,9 +92,11 @@ def empty_like(tensor: SparseTensor, options):
     return _with(options, result)
 
 
-def ones_like(tensor: CompressedTensor, options):
-    """Ones at the indices of a tensor; options: those of `zeros_like`."""
-    return _with(options, _compressed.like(tensor, values_of(tensor).detach().clone().fill_(1)))
+def like_with(fill, tensor: CompressedTensor, options):
+    """Other values at the indices of a tensor, which `fill` writes to a tensor; options: those of
+    `zeros_like`.
+    """
+    return _with(options, _compressed.like(tensor, fill(values_of(tensor).detach().clone())))
 
 
 def _with(options, result):
@@ -123,7 +129,7 @@ def make(name: str, size, dtype, options):
     if not isinstance(out, SparseTensor) or layout not in (None, out.layout):
         raise RuntimeError(f"{name}(): out= has layout {out.layout}, and layout= is {layout}")
     permit(name, out, False)
-    _replacing.give_pattern(out, tensor.to(out.dtype))
+    _replacing.write_pattern(out, tensor.to(out.dtype))
     return out
 
 
@@ -197,11 +203,11 @@ def write_out(name: str, args, kwargs, out):
     if is_compressed(out):
         if result.layout is not out.layout:
             raise RuntimeError(f"{name}(): Expected out tensor to have layout {result.layout}")
-        _replacing.give_pattern(out, result.to(out.dtype))
+        _replacing.write_pattern(out, result.to(out.dtype))
         return out
     dims = _pattern.sparse_dims(result), result.ndim - _pattern.sparse_dims(result)
     _replacing.check_resize(out, result.shape, *dims, may_shrink=True)
-    _replacing.give_pattern(out, result.to(out.dtype))
+    _replacing.write_pattern(out, result.to(out.dtype))
     return out
 
 

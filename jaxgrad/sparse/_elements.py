@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..storage.alias import detached
-from ..tape.sparse_tensor import Padding, SparseTensor, is_sparse, sparse, values_of
+from ..tape.sparse_tensor import Padding, SparseTensor, in_kind, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor, concrete
 from . import _pattern
 from ._pattern import groups, needed, nnz, sparse_dims, sparse_sizes
@@ -118,7 +118,7 @@ def to_dense(self: SparseTensor) -> Tensor:
 
 def detach(self: SparseTensor) -> SparseTensor:
     """The tensor without its history, on the same memory."""
-    return like(self, detached(self))
+    return like(self, in_kind(self, detached(self)))
 
 
 def all_elements(self: SparseTensor) -> SparseTensor:

@@ -27,6 +27,7 @@ from ..tape.tensor import (
     set_node,
     set_tracked,
 )
+from ..tape.version_counter import counter_of
 from . import _elements, _pattern, _products, _refusals, _replacing, _shapes, _types
 
 
@@ -108,14 +109,14 @@ class SparseMethods:
                 "set_data: a sparse tensor takes the data of a tensor of its layout, not of layout "
                 f"{getattr(source, 'layout', type(source).__name__)}"
             )
-        self._set_pattern("data=", source.detach())
+        self._set_pattern("data=", source.detach(), _replacing.give_pattern)
 
-    def _set_pattern(self, name, source):
-        """Give the tensor other elements and sizes."""
+    def _set_pattern(self, name, source, give=_replacing.write_pattern):
+        """Give the tensor other elements and sizes; give: how, which tells if it is a write."""
         why = _replacing.unchangeable(self, current_mode.get() is RECORD and is_tracked(source))
         if why:
             raise RuntimeError(f"{name} changes the pattern of a sparse tensor {why}")
-        _replacing.give_pattern(self, source)
+        give(self, source)
         return self
 
     @shows_users_frames
@@ -142,14 +143,19 @@ class SparseMethods:
         """Give the tensor the sizes of another sparse one; it keeps its elements."""
         _refusals.need_sparse("resize_as_sparse_", other)
         count = _pattern.sparse_dims(other)
+        if self.shape == other.shape and _pattern.sparse_dims(self) == count:
+            return self
         return self.sparse_resize_(tuple(other._sizes), count, other.ndim - count)
 
-    resize_as_ = resize_as_sparse_
+    @shows_users_frames
+    def resize_as_(self, the_template, *, memory_format=None):
+        return self.resize_as_sparse_(the_template)
 
     @shows_users_frames
     def _coalesced_(self, coalesced):
         """Set whether the indices count as sorted and distinct, which is not checked."""
         self._coalesced = bool(coalesced)
+        counter_of(self).count()
         return self
 
     @shows_users_frames
@@ -311,8 +317,15 @@ class SparseMethods:
         return None  # the text is enough
 
 
+def _conversion(dtype):
+    def convert(self, memory_format=preserve_format):
+        return self if self.dtype is dtype else self.to(dtype, memory_format=memory_format)
+
+    return convert
+
+
 for _name, _dtype in CONVERSIONS.items():
-    setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))
+    setattr(SparseMethods, _name, _conversion(_dtype))
 
 
 def _rebuilt(indices, values, size, is_coalesced, requires_grad):
@@ -357,6 +370,7 @@ KEPT = frozenset(
         "_post_accumulate_grad_hooks",
         "cpu",
         "type_as",
+        *("resolve_conj", "resolve_neg"),
         "name",
     ]
 )

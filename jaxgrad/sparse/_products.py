@@ -128,6 +128,8 @@ def _sparse_product(self, other):
 
 def mv(self, vec) -> Tensor:
     """The product of a sparse matrix and a vector."""
+    if not is_sparse(self) and self.ndim == 2:
+        return ops.mv(self, to_dense(vec))
     if not is_sparse(self) or is_sparse(vec):
         raise RuntimeError(
             "mv: two tensor dim should be 2 and 1, and only the first one sparse, but got "
@@ -160,14 +162,17 @@ def matmul(self, other) -> Tensor:
         return mv(self, other)
     if ndim_of(self) == ndim_of(other) == 3:
         return bmm(self, other)
-    if not is_sparse(self) and ndim_of(self) == 1 and isinstance(self, Tensor):
-        return mv(t(other), self)
-    return mm(self, other)
+    if ndim_of(self) == 1:
+        return mv(t(other) if is_sparse(other) else ops.t(other), self)
+    if not is_sparse(self) and self.ndim > 2 and other.ndim == 2:
+        product = mm(ops.reshape(self, (-1, self.shape[-1])), other)
+        return ops.reshape(product, (*self.shape[:-1], other.shape[1]))
+    return mv(self, other) if other.ndim == 1 else mm(self, other)
 
 
 def linear(input, weight, bias=None) -> Tensor:
-    """`input @ weight.t() + bias` with a sparse weight."""
-    product = mm(input, t(weight) if is_sparse(weight) else ops.t(weight))
+    """`input @ weight.t() + bias` with a sparse weight or input."""
+    product = matmul(input, t(weight) if is_sparse(weight) else ops.t(weight))
     return product if bias is None else product + bias
 
 

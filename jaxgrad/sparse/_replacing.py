@@ -15,13 +15,13 @@ from ..tape.tensor import (
     current,
     has_tangent,
     is_tracked,
-    known_counter,
     known_leaf_state,
     node_or_mark,
     restore_state,
     set_tracked,
     state_of,
 )
+from ..tape.version_counter import counter_of
 from . import _pattern
 
 
@@ -41,7 +41,7 @@ def replace(target: SparseTensor, source: SparseTensor, on_memory: bool = False)
         return
     if why:
         raise RuntimeError(f"a write in place changes the pattern of a sparse tensor {why}")
-    give_pattern(target, source)
+    write_pattern(target, source)
 
 
 def unchangeable(target: SparseTensor, is_recorded: bool) -> str | None:
@@ -60,7 +60,7 @@ def clear(target: SparseTensor, empty: SparseTensor) -> SparseTensor:
     if unchangeable(target, False) or target.grad_fn is not None:
         detached(target).zero_()
     else:
-        give_pattern(target, empty)
+        write_pattern(target, empty)
     return target
 
 
@@ -76,14 +76,18 @@ def give_pattern(target: SparseTensor, source: SparseTensor):
     leaf that requires grad stays one.
     """
     current(source)
-    counter, stays_leaf = known_counter(target), is_tracked(target) and not is_tracked(source)
+    stays_leaf = is_tracked(target) and not is_tracked(source)
     restore_state(target, state_of(source))
     target._indices_held, target._coalesced = source._indices_held, source._coalesced
-    target._sizes = source._sizes
+    target._sizes, target._kind = source._sizes, source._kind
     if stays_leaf:
         set_tracked(target, True)
-    if counter is not None:
-        counter.count()
+
+
+def write_pattern(target: SparseTensor, source: SparseTensor):
+    """`give_pattern`, which counts as a write."""
+    give_pattern(target, source)
+    counter_of(target).count()
 
 
 def check_resize(self: SparseTensor, size, sparse_dim: int, dense_dim: int, may_shrink=False):

@@ -10,7 +10,7 @@ from .. import ops
 from ..core import dtypes
 from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor, concrete
-from . import _pattern
+from . import _pattern, _refusals
 from ._elements import counted, joined_padding, wrapped
 from ._pattern import needed, nnz, sparse_dims
 
@@ -101,13 +101,37 @@ def broadcast_to(self, size) -> SparseTensor:
     return sparse(values, indices, size, self._coalesced and copies == 1)
 
 
+def _in_shape_of_other(name):
+    """`expand_as` and the like, which take a sparse tensor for its shape alone."""
+
+    def operator(self, other):
+        if is_sparse(self):
+            raise _refusals.refusal(f"{name}_as", self.layout)
+        return getattr(ops, name)(self, tuple(other.shape))
+
+    return operator
+
+
+expand_as, view_as, reshape_as = map(_in_shape_of_other, ("expand", "view", "reshape"))
+
+
+def view_as_complex(self) -> SparseTensor:
+    """Complex numbers of pairs along the last dimension, which is dense."""
+    if sparse_dims(self) == self.ndim:
+        raise _refusals.refusal("view_as_complex", self.layout)
+    values = ops.view_as_complex(values_of(self))
+    return sparse(values, self._indices_held, self._sizes[:-1], self._coalesced)
+
+
+def view_as_real(self) -> SparseTensor:
+    """The real and imaginary parts of complex numbers along a new last dimension, a dense one."""
+    values = ops.view_as_real(values_of(self))
+    return sparse(values, self._indices_held, [*self._sizes, 2], self._coalesced)
+
+
 def cat(tensors, dim=0) -> SparseTensor:
     """Sparse tensors joined along a dimension."""
-    dense = [place for place, tensor in enumerate(tensors) if not is_sparse(tensor)]
-    if dense:
-        raise RuntimeError(
-            f"Concatenating sparse tensors, but a dense tensor was found at position {dense[0]}."
-        )
+    _check_sparse(tensors)
     first = tensors[0]
     dim, count, sizes = wrapped(dim, first.ndim), sparse_dims(first), list(first._sizes)
     for place, tensor in enumerate(tensors):
@@ -124,6 +148,14 @@ def cat(tensors, dim=0) -> SparseTensor:
             values[-1] = _in_extent(values[-1], dim - count + 1, start, sizes[dim])
     padding = tensors[0]._coalesced if len(tensors) == 1 else joined_padding(tensors)
     return sparse(ops.cat(values), ops.cat(indices, 1), sizes, padding)
+
+
+def _check_sparse(tensors):
+    dense = [place for place, tensor in enumerate(tensors) if not is_sparse(tensor)]
+    if dense:
+        raise RuntimeError(
+            f"Concatenating sparse tensors, but a dense tensor was found at position {dense[0]}."
+        )
 
 
 def _in_extent(values, dim, start, extent) -> Tensor:
@@ -157,6 +189,7 @@ def hstack(tensors) -> SparseTensor:
 
 def vstack(tensors) -> SparseTensor:
     """Sparse tensors joined along the first dimension; those with one dimension are rows."""
+    _check_sparse(tensors)
     return cat([unsqueeze(one, 0) if one.ndim == 1 else one for one in tensors], 0)
 
 
@@ -208,6 +241,7 @@ def unsqueeze(self, dim) -> SparseTensor:
 
 def stack(tensors, dim=0) -> SparseTensor:
     """Sparse tensors of one shape, along a new sparse dimension."""
+    _check_sparse(tensors)
     for place, tensor in enumerate(tensors):
         if tensor.shape != tensors[0].shape:
             raise RuntimeError(
@@ -219,12 +253,12 @@ def stack(tensors, dim=0) -> SparseTensor:
 
 def index_select(self, dim, index) -> SparseTensor:
     """The slices across a dimension at some indices, which may be negative."""
-    self = counted(self, "index_select()")
-    dim, count = wrapped(dim, self.ndim), sparse_dims(self)
-    if index.ndim != 1 or index.dtype is not dtypes.int64:
+    if is_sparse(index) or index.ndim != 1 or index.dtype is not dtypes.int64:
         raise IndexError(
             "index_select() argument index must be 1-D strided (non-sparse) long-tensor."
         )
+    self = counted(self, "index_select()")
+    dim, count = wrapped(dim, self.ndim), sparse_dims(self)
     chosen, size = np.asarray(concrete(index, "index_select()")), self._sizes[dim]
     wrong = chosen[(chosen < -size) | (chosen >= size)]
     if wrong.size:

@@ -8,7 +8,7 @@ from ..core.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse
 from ..core.tracebacks import shows_users_frames
 from ..storage.alias import detached
 from ..tape.record import finish
-from ..tape.sparse_tensor import SparseTensor, is_compressed, is_sparse, values_of
+from ..tape.sparse_tensor import SparseTensor, in_kind, is_compressed, is_sparse, values_of
 from ..tape.tensor import Tensor, current, held, is_tracked
 from . import _compressed, _elements, _layouts, _pattern, _refusals
 
@@ -245,7 +245,8 @@ def values(self: Tensor) -> Tensor:
         self = _needs_coalesced("values", self)
     # on the sparse handle itself: the view shares its memory
     program, _ = ops._coo_values.operator.bind((values_of(self),), {})
-    return finish(program, [self], (held(current(self)),), (is_tracked(self),))
+    values = finish(program, [self], (held(current(self)),), (is_tracked(self),))
+    return in_kind(self, values)
 
 
 def _needs_coalesced(name, tensor) -> SparseTensor:
@@ -265,7 +266,7 @@ def _indices(self: Tensor) -> Tensor:
 def _values(self: Tensor) -> Tensor:
     """Return the values of a sparse tensor without their history, on its memory."""
     _refusals.need_sparse("_values", _coordinates("_values", self))
-    return detached(_elements.counted(self, "_values()"))
+    return in_kind(self, detached(_elements.counted(self, "_values()")))
 
 
 @shows_users_frames

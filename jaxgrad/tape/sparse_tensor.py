@@ -42,11 +42,12 @@ class SparseTensor(Tensor):
     """
 
     # `_part`: the values from which a pytree put it together; `_is_grad`: whether it shows the
-    # `.grad` of a sparse leaf, which holds the values alone
+    # `.grad` of a sparse leaf, which holds the values alone; `_kind`: the class of the values
     __torch_function__ = torch_function.disabled
 
-    __slots__ = ("_coalesced", "_indices_held", "_is_grad", "_part", "_sizes")
+    __slots__ = ("_coalesced", "_indices_held", "_is_grad", "_kind", "_part", "_sizes")
 
+    dtype = property(lambda self: self._kind.dtype.fget(self))
     shape = property(lambda self: self._sizes)
     ndim = property(lambda self: len(self._sizes))
     layout = property(lambda self: devices.sparse_coo)
@@ -57,7 +58,7 @@ class SparseTensor(Tensor):
         """The accumulated gradient, a sparse tensor on the pattern of this one, or None."""
         gradient = gradient_of(self, Tensor.grad.fget(self))
         if gradient is not None:
-            gradient._is_grad = True
+            gradient._is_grad, gradient._kind = True, self._kind
         return gradient
 
     @grad.setter
@@ -135,6 +136,9 @@ def is_compressed(value) -> bool:
     return isinstance(value, CompressedTensor)
 
 
+# the classes of dense tensors with a dtype of their own, which values have too
+KINDS = set()
+
 # the classes of the gradients of dense leaves that the engine carries as tensors
 CARRIED = {SparseTensor}
 
@@ -168,6 +172,7 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
         setattr(tensor, slot, getattr(values, slot))
     tensor._indices_held, tensor._sizes, tensor._coalesced = indices, Size(size), is_coalesced
     tensor._part, tensor._is_grad = None, False
+    tensor._kind = type(values) if type(values) in KINDS else Tensor
     if interception.created is not None:
         interception.created(tensor)
     return tensor
@@ -183,6 +188,13 @@ def values_of(tensor: SparseTensor) -> Tensor:
     node, output_nr = edge_of(tensor) if tensor._tracked else (tensor._node, tensor._nr)
     values = wrap(held(tensor), tensor._aval, tensor._tracked, node, output_nr)
     values._leaf, values._alias, values._counter = tensor._leaf, tensor._alias, tensor._counter
+    return in_kind(tensor, values)
+
+
+def in_kind(tensor: SparseTensor, values: Tensor) -> Tensor:
+    """Values in the class that those of a tensor have, and so in its dtype."""
+    if tensor._kind is not Tensor:
+        values.__class__ = tensor._kind
     return values
 
 
@@ -252,6 +264,7 @@ def _unflatten(known, children):
     tensor._aval, tensor._tracked, tensor._node, tensor._nr = None, False, None, 0
     tensor._leaf = tensor._alias = tensor._counter = None
     tensor._indices_held, tensor._part, tensor._is_grad = indices, None, False
+    tensor._kind = Tensor
     tensor._sizes, tensor._coalesced = size, is_coalesced
     return tensor
 

@@ -1,5 +1,9 @@
 """Tensors of complex32: PyTorch's values, dtypes and texts; gradients against complex64."""
 
+import copy
+import io
+import pickle
+
 import numpy as np
 import pytest
 
@@ -371,3 +375,54 @@ def test_buffers_of_pairs():
     assert x.dtype is torch.complex32 and x.tolist() == [1 + 2j, -3 + 0.5j]
     last = torch.frombuffer(bytearray(pairs), dtype=torch.complex32, count=1, offset=4)
     assert last.tolist() == [-3 + 0.5j]
+
+
+def of_layout(layout):
+    """A matrix of complex32 whose elements are no numbers of float16 before they are rounded."""
+    matrix = torch.tensor([[0.0, 0.1 + 3j], [0.0, 1000.3]])
+    return matrix.to(torch.complex32).to_sparse(layout=layout)
+
+
+LAYOUTS = [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_sparse_tensors(layout):
+    x = of_layout(layout)
+    assert x.dtype is x.values().dtype is x.to_dense().dtype is x.detach().dtype is torch.complex32
+    rounded = [0.0999755859375 + 3j, 1000.5]
+    assert x.values().tolist() == rounded
+    assert (x * 3).values().tolist() == [0.2998046875 + 9j, 3002.0]
+    assert (x * 3).dtype is (x @ torch.eye(2).to(torch.complex32)).dtype is torch.complex32
+    assert x.abs().dtype is torch.float16 and x.to(torch.complex64).dtype is torch.complex64
+    assert torch.eye(2).to_sparse(layout=layout).chalf().dtype is torch.complex32
+    assert "dtype=torch.complex32" in repr(x)
+    zeros = torch.zeros(2, 2, dtype=torch.complex32, layout=layout)
+    assert zeros.dtype is torch.complex32 and zeros._nnz() == 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_files_and_copies_of_sparse_tensors(layout):
+    x, file = of_layout(layout), io.BytesIO()
+    torch.save(x, file)
+    file.seek(0)
+    for copied in (torch.load(file), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert copied.dtype is torch.complex32 and copied.layout is layout
+        assert copied.to_dense().tolist() == x.to_dense().tolist()
+
+
+def test_sparse_tensors_under_transforms():
+    x = of_layout(torch.sparse_coo)
+    mapped = torch.func.vmap(lambda row: row * 3)(x)
+    assert mapped.dtype is torch.complex32 and mapped.layout is torch.sparse_coo
+    assert mapped.to_dense().tolist() == [[0, 0.2998046875 + 9j], [0, 3002]]
+    vectors = torch.eye(2).to(torch.complex32)
+    products = torch.func.vmap(lambda vector: x @ vector)(vectors)
+    assert products.dtype is torch.complex32
+    assert products.tolist() == x.to_dense().T.tolist()
+    compiled = torch.jit(lambda x: x * 3)(x)
+    assert compiled.dtype is torch.complex32 and compiled.values()[1] == 3002
+    leaf = of_layout(torch.sparse_coo).requires_grad_()
+    (leaf.to_dense() * 2j).imag.sum().backward()
+    assert leaf.grad.dtype is torch.complex32
+    assert leaf.grad.to_dense().tolist() == [[0, 2], [0, 2]]

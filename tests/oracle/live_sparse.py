@@ -86,6 +86,20 @@ OPERATORS = {
     "sparse_mask": (COO, lambda t, x, p: p["m"].sparse_mask(x)),
     "any": (COO, lambda t, x, p: x.any().double()),
     "floor_divide": (COO, lambda t, x, p: x // 0.5),
+    "mv of a sparse vector": (COO, lambda t, x, p: p["w"].t() @ x[0]),
+    "matmul of a batch": (
+        ("coo", "uncoalesced", "csr", "csc"),
+        lambda t, x, p: t.stack([p["m"].t(), 2 * p["m"].t()]) @ x,
+    ),
+    "linear": (COO, lambda t, x, p: t.nn.functional.linear(p["w"].t()[0], x, p["m"][:, 0])),
+    "outer": (COO, lambda t, x, p: t.outer(p["m"][0], x[0])),
+    "expand_as": (COO, lambda t, x, p: p["m"][:1].expand_as(x)),
+    "view_as_real": (COO, lambda t, x, p: t.view_as_real(x.to(t.complex128))),
+    "full_like": (LAYOUTS[2:], lambda t, x, p: t.full_like(x, 2.5)),
+    "vmap": (COO, lambda t, x, p: t.func.vmap(lambda row: t.sin(row) * 2)(x)),
+    "vmap over columns": (COO, lambda t, x, p: t.func.vmap(lambda column: -column, 1)(x)),
+    "vmap to dense": (COO, lambda t, x, p: t.func.vmap(lambda r, m: (r * m).to_dense())(x, p["m"])),
+    "vmap that writes": (COO, lambda t, x, p: (t.func.vmap(lambda row: row.mul_(3))(x), x)[1]),
     "bmm": (COO, lambda t, x, p: t.bmm(t.stack([x, x]), t.stack([p["w"], 2 * p["w"]]))),
 }
 CASES = [(name, layout) for name, (layouts, _) in OPERATORS.items() for layout in layouts]

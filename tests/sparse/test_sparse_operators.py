@@ -406,3 +406,107 @@ def test_narrow_copy_and_softmax_of_layouts():
     for function in (jaxgrad.sparse.softmax, jaxgrad.sparse.log_softmax):
         with pytest.raises(NotImplementedError, match="SparseCsrCPU"):
             function(x.to_sparse_csr(), 1)
+
+
+def thirds(torch, *shape):
+    """The numbers 0, 1, 2, 0, ... in a shape."""
+    count = torch.Size(shape).numel()
+    return (torch.arange(float(count)) % 3).reshape(shape)
+
+
+def test_vmap_over_sparse_tensors():
+    import jaxgrad as torch
+
+    batch = thirds(torch, 3, 4).to_sparse()
+    doubled = torch.func.vmap(lambda row: row * 2, out_dims=1)(batch)
+    assert doubled.layout is torch.sparse_coo
+    assert doubled.to_dense().tolist() == [[0, 2, 4], [2, 4, 0], [4, 0, 2], [0, 2, 4]]
+    rows, columns = (torch.func.vmap(torch.sparse.sum, dim)(batch) for dim in (0, 1))
+    assert rows.tolist() == [3, 4, 5] and columns.tolist() == [3, 3, 3, 3]
+    torch.func.vmap(lambda row: row.mul_(-1))(batch)
+    assert batch.to_dense().tolist() == [[0, -1, -2, 0], [-1, -2, 0, -1], [-2, 0, -1, -2]]
+    with pytest.raises(ValueError, match="Expected all tensors to have the same size"):
+        torch.func.vmap(torch.mul)(batch, torch.ones(4))
+
+
+def test_gradients_flow_through_vmap_to_a_sparse_leaf():
+    import jaxgrad as torch
+
+    batch = thirds(torch, 2, 3).to_sparse().requires_grad_()
+    torch.func.vmap(lambda row: (row * row).to_dense())(batch).sum().backward()
+    assert batch.grad.to_dense().tolist() == [[0, 2, 4], [0, 2, 4]]
+
+
+def test_writes_to_sparse_tensors_are_counted():
+    import jaxgrad as torch
+
+    writes = {
+        "mul_": lambda x: x.mul_(2),
+        "add_": lambda x: x.add_(x),
+        "zero_": lambda x: x.zero_(),
+        "copy_": lambda x: x.copy_(x.clone()),
+        "t_": lambda x: x.t_(),
+        "out": lambda x: torch.neg(x.clone(), out=x),
+        "resize": lambda x: x.sparse_resize_((4, 5), 2, 0),
+    }
+    counts = {}
+    for name, write in writes.items():
+        x = torch.ones(2, 3).to_sparse()
+        write(x)
+        counts[name] = x._version
+    assert counts == dict.fromkeys(writes, 1)
+    x = torch.ones(2, 3).to_sparse()
+    x.data = x * 2
+    assert x._version == x.resize_as_(x)._version == 0
+
+
+def test_products_of_dense_and_sparse_operands_of_other_dimensions():
+    import jaxgrad as torch
+
+    matrix, vector = thirds(torch, 2, 3), thirds(torch, 3).to_sparse()
+    assert torch.mv(matrix, vector).tolist() == (matrix @ vector).tolist() == [5, 5]
+    linear = torch.nn.functional.linear(vector, matrix, torch.ones(2))
+    assert linear.tolist() == [6, 6]
+    product = thirds(torch, 2, 2, 2) @ matrix.to_sparse_csr()
+    assert product.tolist() == [[[0, 1, 2], [0, 2, 4]], [[0, 3, 6], [0, 1, 2]]]
+    outer = torch.outer(torch.tensor([1.0, 2.0]), vector)
+    assert outer.layout is torch.sparse_coo and outer.to_dense().tolist() == [[0, 1, 2], [0, 2, 4]]
+
+
+def test_compressed_tensors_filled_and_drawn_on_their_pattern():
+    import jaxgrad as torch
+
+    x = thirds(torch, 2, 3).to_sparse_csr()
+    assert torch.full_like(x, 2.5).to_dense().tolist() == [[0, 2.5, 2.5], [0, 2.5, 2.5]]
+    torch.manual_seed(0)
+    expected = torch.randn(4).tolist()
+    for draw in (torch.randn_like, lambda x: x.clone().normal_()):
+        torch.manual_seed(0)
+        drawn = draw(x)
+        assert drawn.values().tolist() == expected and drawn.layout is torch.sparse_csr
+
+
+def test_complex_views_of_hybrid_tensors():
+    import jaxgrad as torch
+
+    pairs = torch.tensor([[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]).to_sparse(1)
+    numbers = torch.view_as_complex(pairs)
+    assert numbers.to_dense().tolist() == [1 + 2j, 0, 3 + 4j]
+    assert torch.view_as_real(numbers).to_dense().tolist() == pairs.to_dense().tolist()
+
+
+def test_mistakes_with_sparse_tensors_among_dense_ones():
+    import jaxgrad as torch
+
+    sparse, dense = torch.ones(3).to_sparse(), torch.ones(3)
+    for join in (torch.stack, torch.vstack, torch.hstack):
+        with pytest.raises(RuntimeError, match="dense tensor was found at position 1"):
+            join([sparse, dense])
+    with pytest.raises(IndexError, match="must be 1-D strided"):
+        torch.index_select(dense, 0, torch.tensor([0, 1]).to_sparse())
+    with pytest.raises(RuntimeError, match="only supports memory format Preserve"):
+        sparse.double(memory_format=torch.contiguous_format)
+    assert sparse.float(memory_format=torch.contiguous_format) is sparse.resolve_conj() is sparse
+    with pytest.raises(RuntimeError, match="batch dimensions to be non-zero"):
+        torch.zeros(0, 2, 2).to_sparse_csr()
+    assert [part.item() for part in torch.unbind_copy(torch.ones(2, 1).to_sparse())] == [1, 1]
