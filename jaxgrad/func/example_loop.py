@@ -19,14 +19,15 @@ from ..tape.tensor import Tensor
 from .mapped_function import check_results, moved
 
 
-def one_by_one(function, name, dims, out_dims, randomness, args, kwargs):
+def one_by_one(function, name, dims, out_dims, randomness, args, kwargs, is_whole=None):
     """The results of the calls for all examples, stacked in front.
 
     name: that of the function in messages. dims: the mapped dimension of each leaf of the
-    arguments; out_dims, randomness: as for `vmap`. Raises RuntimeError without examples, and for
-    random numbers if randomness is "error".
+    arguments; out_dims, randomness: as for `vmap`; is_whole: as for `flatten` of the
+    arguments. Raises RuntimeError without examples, and for random numbers if randomness is
+    "error".
     """
-    leaves, structure = flatten((args, kwargs), is_sparse)
+    leaves, structure = flatten((args, kwargs), is_whole)
     size = next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
     if not size:
         raise RuntimeError("vmap: a function that reads numbers has no results without examples")

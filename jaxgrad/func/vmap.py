@@ -85,16 +85,10 @@ def vmap(
     @functools.wraps(func, updated=())
     @shows_users_frames
     def call(*args, **kwargs):
-        leaves, structure = flatten((args, kwargs), is_sparse)
-        if any(map(is_sparse, leaves)):
-            dims = _dims(name, in_dims, args, kwargs, is_sparse)
-            pairs = zip(leaves, dims, strict=True)
-            if any(is_sparse(leaf) and dim is not None for leaf, dim in pairs):
-                _size(leaves, dims)
-                return one_by_one(func, name, dims, out_dims, randomness, args, kwargs)
-            leaves, structure = flatten((args, kwargs))
-        dims = _dims(name, in_dims, args, kwargs)
+        leaves, structure, dims = _opened(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
+        if any(map(is_sparse, leaves)):
+            return one_by_one(func, name, dims, out_dims, randomness, args, kwargs, is_sparse)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
             return _without_data(func, name, leaves, structure, dims, size, out_dims)
         if chunk_size is None:
@@ -122,8 +116,8 @@ def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks: i
 
     @functools.wraps(func, updated=())
     def call(*args, **kwargs):
-        dims = _dims(name_of(func), in_dims, args, kwargs)
-        size = _size(flatten((args, kwargs))[0], dims)
+        leaves, _, dims = _opened(name_of(func), in_dims, args, kwargs)
+        size = _size(leaves, dims)
         mapped = vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))
         return mapped(*args, **kwargs)
 
@@ -220,6 +214,20 @@ def _dims(name, in_dims, args, kwargs, is_whole=None) -> tuple:
     dims = [_dim(where, part, dim) for part, dim in zip(parts, dims, strict=True)]
     mapped = [dim for part, dim in zip(parts, dims, strict=True) if part is not None]
     return (*mapped, *[None] * len(flatten(kwargs, is_whole)[0]))
+
+
+def _opened(name, in_dims, args, kwargs):
+    """The leaves of the arguments, their structure, and the mapped dimension of each leaf. Sparse
+    tensors are leaves if one of them is mapped.
+    """
+    leaves, structure = flatten((args, kwargs), is_sparse)
+    if any(map(is_sparse, leaves)):
+        dims = _dims(name, in_dims, args, kwargs, is_sparse)
+        pairs = zip(leaves, dims, strict=True)
+        if any(is_sparse(leaf) and dim is not None for leaf, dim in pairs):
+            return leaves, structure, dims
+        leaves, structure = flatten((args, kwargs))
+    return leaves, structure, _dims(name, in_dims, args, kwargs)
 
 
 def _dim(where, leaf, dim):
