@@ -40,10 +40,12 @@ def threshold_backward(grad_output, self, threshold):
 
 
 @_floating
+@promotion.in_single
 def leaky_relu(self, negative_slope):
     return jnp.where(self > 0, self, self * negative_slope)
 
 
+@promotion.in_single
 def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
     return jnp.where(self > 0, grad_output, grad_output * negative_slope)
 

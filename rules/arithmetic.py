@@ -394,6 +394,7 @@ def _slope(self, exponent):
     return _conjugate(exponent * op.pow(self, exponent - 1))
 
 
+@promotion.in_single
 def pow_backward_exponent(grad, self, exponent, result):
     """`grad * result * log(self)`; 0 where `self` is 0 and the power is finite."""
     base = promotion.cast(self, dtypes.from_numpy(result.dtype))

@@ -45,7 +45,8 @@ class Formula:
         """Compile the formula to a function with the positional parameters `parameters`.
 
         `scope` maps function names to callables, and `lax` and `jnp` to modules. `x.f(y)` means
-        `f(x, y)` and `a ** b` means `pow(a, b)`. A call of `f` loads the global named `f()`, which
+        `f(x, y)`, `a ** b` means `pow(a, b)`, and `0.7 * x` means `mul(x, 0.7)`, for which a number
+        keeps its digits beside half precision. A call of `f` loads the global named `f()`, which
         no argument called `f` can hide. Raises NameError for an unknown name.
         """
         missing = self.names.difference(parameters)
@@ -121,8 +122,14 @@ class Rewriter(ast.NodeTransformer):
         return _call(node, name, arguments, keywords)
 
     def visit_BinOp(self, node):
+        fraction = grammar.fraction_in(node)
         self.generic_visit(node)
-        return _call(node, "pow", [node.left, node.right]) if isinstance(node.op, ast.Pow) else node
+        if isinstance(node.op, ast.Pow):
+            return _call(node, "pow", [node.left, node.right])
+        if fraction is None:
+            return node
+        tensor = node.right if fraction is node.left else node.left
+        return _call(node, "mul", [tensor, fraction])
 
     def visit_Attribute(self, node):
         """`x.mH` becomes `x.mT.conj()`, since JAX arrays have no `.mH`."""

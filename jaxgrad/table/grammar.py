@@ -231,6 +231,8 @@ class Reading:
         if isinstance(node.op, ast.Pow):
             self.check_power(node)
             self.check_call(node, "pow")
+        elif fraction_in(node):
+            self.check_call(node, "mul")
         self.visit_operands([node.left, node.right])
 
     def check_power(self, node):
@@ -411,6 +413,14 @@ def number(node):
         sign, node = -sign if isinstance(node.op, ast.USub) else sign, node.operand
     value = getattr(node, "value", 0)
     return sign * value if type(value) in (int, float) else 0
+
+
+def fraction_in(node):
+    """The operand of a product that is a number with a fraction, or None."""
+    if not isinstance(node.op, ast.Mult):
+        return None
+    operands = (operand for operand in (node.left, node.right) if number(operand) % 1)
+    return next(operands, None)
 
 
 def is_integer(node):
