@@ -416,7 +416,7 @@ class AdafactorUpdate(NamedTuple):
         grads = decay(params, grads, self._replace(decays=False), n)
         new_params, after = [], []
         for p, g, *kept in zip(params, grads, *state, strict=True):
-            eps = n["eps1"] if self.has_eps else float(jnp.finfo(p.dtype).eps)
+            eps = n["eps1"] if self.has_eps else n["eps_of_dtype"]
             kept, variance = self.variance(
                 g, kept, (count ** n["beta2_decay"]).astype(p.dtype), eps
             )

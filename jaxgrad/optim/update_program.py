@@ -144,8 +144,12 @@ class UpdateProgram(Program):
 
     def apply_to(self, params, grads, *state, count, numbers):
         dtype = params[0].dtype
-        grads = [grad.astype(dtype) for grad in grads]
-        numbers = {name: _cast_number(number, dtype) for name, number in numbers.items()}
+        # half precision has too few digits for a formula, and none for the factor 0.9999
+        wide = jnp.float32 if dtype.itemsize == 2 else dtype
+        params, *state = [_widened(values, dtype, wide) for values in (params, *state)]
+        grads = [grad.astype(wide) for grad in grads]
+        numbers = {name: _cast_number(number, wide) for name, number in numbers.items()}
+        numbers["eps_of_dtype"] = float(jnp.finfo(dtype).eps)
         if count is not None:
             count = count.astype(jnp.result_type(float))
         with jax.named_scope(f"{self.name.removesuffix('Update')}.step"):  # names them in HLO
@@ -180,6 +184,13 @@ def _as_real(values):
     if values[0] is None or not jnp.iscomplexobj(values[0]):
         return values
     return [jnp.stack([array.real, array.imag], axis=-1) for array in values]
+
+
+def _widened(values, dtype, wide):
+    """The arrays of `dtype` as `wide`; None stands for state that begins with this step."""
+    return [
+        value if value is None or value.dtype != dtype else value.astype(wide) for value in values
+    ]
 
 
 def _restore_dtype(result, like):

@@ -352,3 +352,16 @@ def test_LBFGS_stops_where_it_should(torch):
 
     losses = [optimizer.step(closure).item() for _ in range(3)]
     return losses, x.detach(), y.detach(), optimizer.state[x]["n_iter"]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_a_step_in_half_precision_is_rounded_once(name):
+    """The first step of AdamW in closed form; in float16, eps is 0 and so is a small square."""
+    dtype = getattr(jaxgrad, name)
+    param = jaxgrad.linspace(-3, 3, 64, dtype=dtype).requires_grad_()
+    param.grad = (param.detach() * 5).cos() * 1e-3
+    before, grad = param.detach().double().numpy(), param.grad.double().numpy()
+    jaxgrad.optim.AdamW([param], lr=0.013, weight_decay=0.7).step()
+    expected = before * (1 - 0.013 * 0.7) - 0.013 * grad / (abs(grad) + 1e-8)
+    spacing = jaxgrad.finfo(dtype).eps * 2.0 ** np.floor(np.log2(abs(expected)))
+    assert (abs(param.detach().double().numpy() - expected) <= 0.505 * spacing).all()
