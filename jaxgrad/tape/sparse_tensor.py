@@ -193,8 +193,9 @@ def values_of(tensor: SparseTensor) -> Tensor:
 
 def in_kind(tensor: SparseTensor, values: Tensor) -> Tensor:
     """Values in the class that those of a tensor have, and so in its dtype."""
-    if tensor._kind is not Tensor:
-        values.__class__ = tensor._kind
+    kind = getattr(tensor, "_kind", Tensor)  # a masked tensor has none
+    if kind is not Tensor:
+        values.__class__ = kind
     return values
 
 
