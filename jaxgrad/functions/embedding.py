@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd._engine.sparse_gradient import give
+from ..tape.mode import is_grad_enabled
 from ..tape.torch_function import api_boundary
 
 
@@ -38,9 +39,7 @@ def embedding_bag(
         )
     padding_idx = -1 if padding_idx is None else padding_idx % count
     if sparse and scale_grad_by_freq:
-        raise RuntimeError(
-            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
-        )
+        refuse_gradient(weight)
     outputs = ops._embedding_bag(
         weight,
         indices,
@@ -56,6 +55,15 @@ def embedding_bag(
         return outputs
     # the node of one lookup for each index can send a sparse gradient
     return _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx), *outputs[1:]
+
+
+def refuse_gradient(weight):
+    """Raise RuntimeError if the table gets a gradient, as none is both sparse and scaled."""
+    if weight.requires_grad and is_grad_enabled():
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients: take one "
+            "of sparse=True and scale_grad_by_freq=True, or call it under no_grad()"
+        )
 
 
 def _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx):

@@ -39,8 +39,8 @@ def embedding(
     in place, the rows that are looked up and whose `norm_type`-norm is greater. scale_grad_by_freq:
     divide the gradient of each row by the number of its lookups. Raises IndexError for an index
     outside the table, RuntimeError for another dtype or shape, and for `sparse=True` together with
-    `scale_grad_by_freq`. sparse: the gradient of a leaf `weight` is a sparse tensor with a row for
-    each lookup.
+    `scale_grad_by_freq` if `weight` gets a gradient. sparse: the gradient of a leaf `weight` is a
+    sparse tensor with a row for each lookup.
 
     >>> table = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> F.embedding(jaxgrad.tensor([1, 1, 0]), table)
@@ -52,9 +52,7 @@ def embedding(
         raise RuntimeError(f"'weight' must be 2-D: embedding got {list(weight.shape)}")
     padding_idx = _row_index("Padding_idx", padding_idx, weight.shape[0])
     if sparse and scale_grad_by_freq:
-        raise RuntimeError(
-            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
-        )
+        bags.refuse_gradient(weight)
     if max_norm is not None:
         _renormalize(input, weight, max_norm, norm_type)
     rows = ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

@@ -77,3 +77,16 @@ def test_sparse_gradients_under_strict_versions(layer):
         indices[0, 0] = 0
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             result.sum().backward()
+
+
+@pytest.mark.parametrize("function", [nn.functional.embedding, nn.functional.embedding_bag])
+def test_a_sparse_gradient_is_not_scaled_by_frequencies(function):
+    table, indices = jaxgrad.eye(2), jaxgrad.tensor([[1, 1]])
+    options = {"sparse": True, "scale_grad_by_freq": True}
+    plain = function(indices, table)
+    assert (function(indices, table, **options) == plain).all()
+    table.requires_grad_()
+    with jaxgrad.no_grad():
+        assert (function(indices, table, **options) == plain).all()
+    with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported with sparse"):
+        function(indices, table, **options)
