@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import types
+import typing
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -411,7 +412,7 @@ class Body:
 
     def signatures(self) -> str:
         value = self.entry.value
-        if isinstance(value, property):
+        if isinstance(value, property) or _is_union(value):
             return ""
         if isinstance(value, enum.EnumMeta):
             return f'<div class="signature">{members(value)}</div>'
@@ -496,7 +497,12 @@ def _has_doc(value) -> bool:
 def _is_ours(value) -> bool:
     module = getattr(value, "__module__", None)
     # torch is what jaxgrad calls itself where programs look
-    return not callable(value) or module is None or module.split(".")[0] in ("jaxgrad", "torch")
+    is_value = not callable(value) or _is_union(value)
+    return is_value or module is None or module.split(".")[0] in ("jaxgrad", "torch")
+
+
+def _is_union(value) -> bool:
+    return isinstance(value, types.UnionType) or typing.get_origin(value) is typing.Union
 
 
 def _origin(value) -> str:
@@ -517,10 +523,10 @@ def _plain(value) -> str:
         return f"A dtype; its elements have {value.itemsize} bytes."
     if isinstance(value, PLAIN):
         return f"The constant {value!r}."
+    if _is_union(value):
+        return f"The type {_short(value)}."
     if inspect.isclass(value) or callable(value):
         return ""
-    if isinstance(value, types.UnionType):
-        return f"The type {_short(value)}."
     if type(value) in (dict, tuple):
         return f"The {type(value).__name__} {_short(value)}."
     if value.__doc__ and type(value) is not object:
