@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 
 from . import dtypes
 from . import strides as layouts
@@ -46,6 +47,18 @@ def _reversed(call, outputs):
     return [layouts.pointwise(shape, _operands(call)[::-1])]
 
 
+def _target(call, outputs):
+    """Those of `1 - target`, in which PyTorch accumulates."""
+    _, (shape, strides), *_ = _operands(call)
+    laid = layouts.pointwise(shape, [(shape, strides), ((), ())])
+    return [laid if output.shape == shape else None for output in outputs]
+
+
+def _reshaped(call, outputs):
+    layout = _operands(call)[0]
+    return [layouts.reshaped(*layout, tuple(output.shape)) for output in outputs]
+
+
 def _binary(call, outputs):
     several = len(_operands(call)) > 1
     return _pointwise(call, outputs) if several else [None] * len(outputs)
@@ -64,6 +77,15 @@ def _channels(call, outputs):
         layouts.channels_last(output.shape) if is_last and output.ndim == len(shape) else None
         for output in outputs
     ]
+
+
+def _rolled(call, outputs):
+    """PyTorch joins two parts along a dimension; where one is empty, the result is contiguous."""
+    source, shifts, dims = call.arguments(call.inputs)
+    extents = [source.shape[dim] for dim in dims]
+    if not all(extents) or not all(map(operator.mod, shifts, extents)):
+        return [None]
+    return _channels(call, outputs)
 
 
 def _volume_channels(call, outputs):
@@ -301,11 +323,14 @@ RULES = {
     "left_column_strides": _left_columns,
     "normalized_strides": _normalized,
     "pointwise_strides": _pointwise,
+    "reshaped_strides": _reshaped,
     "reversed_strides": _reversed,
+    "rolled_strides": _rolled,
     "rotated_strides": _rotated,
     "same_strides": _same,
     "solution_strides": _solution_columns,
     "stack_strides": _stack,
+    "target_strides": _target,
     "time_first_strides": _time_first,
     "volume_channels_strides": _volume_channels,
 }

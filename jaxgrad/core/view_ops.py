@@ -46,6 +46,8 @@ def arranged(call, outputs) -> tuple[Aval, ...]:
     if strides is None:
         arrays = [i for i in call.inputs if isinstance(i, Aval)]
         operands = [(i.shape, strides_of(i)) for i in arrays]
+        if call.primitive.rule.schema.overload.startswith("Scalar"):
+            operands.append(((), ()))  # PyTorch makes a tensor of the number
         strides = [layouts.pointwise(output.shape, operands) for output in outputs]
     return tuple(map(with_strides, outputs, strides))
 

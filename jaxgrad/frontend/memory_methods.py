@@ -805,20 +805,28 @@ class MemoryMethods:
             raise TypeError(
                 "The ambiguity_check argument must be a bool or a list of memory formats."
             )
-        if ambiguity_check is not False and self._has_several_orders(formats):
+        order = self._plain_order()
+        is_checked = ambiguity_check is not False
+        is_open = order is None and not layouts.has_one_order(self.shape, self.stride())
+        if is_checked and (is_open or self._fits_several(formats)):
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the "
                 f"given memory formats: its shape is {list(self.shape)}, its strides are "
                 f"{self.stride()}"
             )
-        return layouts.outermost_first(self.shape, self.stride())
+        return layouts.outermost_first(self.shape, self.stride()) if order is None else order
 
-    def _has_several_orders(self, formats) -> bool:
+    def _plain_order(self) -> tuple[int, ...] | None:
+        """The order of a tensor that is contiguous or channels last, and not both."""
+        is_last = layouts.is_channels_last(self.shape, self.stride()) and self.ndim == 4
+        if self.is_contiguous() == is_last:
+            return None
+        return (0, 2, 3, 1) if is_last else tuple(range(self.ndim))
+
+    def _fits_several(self, formats) -> bool:
         strides = self.stride()
         is_open = 1 in self.shape or any(map(operator.eq, strides, strides[1:]))
-        if is_open and sum(self.is_contiguous(one) for one in formats) != 1:
-            return True
-        return not layouts.has_one_order(self.shape, strides)
+        return is_open and sum(self.is_contiguous(one) for one in formats) != 1
 
     as_strided, as_strided_scatter = as_strided, as_strided_scatter
     clone, is_conj = clone, is_conj

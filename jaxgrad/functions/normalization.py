@@ -169,7 +169,7 @@ def instance_norm(
     per_channel = weight, bias, running_mean, running_var
     weight, bias, *repeated = (t if t is None else t.repeat(count) for t in per_channel)
     result = batch_norm(
-        input.reshape(1, count * channels, *rest),
+        input.contiguous().reshape(1, count * channels, *rest),
         weight,
         bias,
         *repeated,

@@ -29,13 +29,15 @@ EXCLUSIVE = (
         *("halves_strides", "index_strides", "least_squares_strides", "left_column_strides"),
         *("normalized_strides", "pointwise_strides"),
         *(
+            "reshaped_strides",
             "reversed_strides",
+            "rolled_strides",
             "rotated_strides",
             "same_strides",
             "solution_strides",
             "stack_strides",
         ),
-        *("time_first_strides", "volume_channels_strides"),
+        *("target_strides", "time_first_strides", "volume_channels_strides"),
     ),
 )
 TAGS = frozenset(

@@ -179,6 +179,57 @@ VIEWS = {
 }
 OVERLAPPING = "unfold", "expand"
 
+# results that share the memory of the argument, views or not; with the module
+SHARING = {name: lambda t, x, view=view: view(x) for name, view in VIEWS.items()} | {
+    "detach": lambda t, x: x.detach(),
+    "detached part": lambda t, x: x.detach()[1:],
+    "part of the detached": lambda t, x: x[1:].detach(),
+    "unsafe_split": lambda t, x: x.unsafe_split(1)[-1],
+    "unsafe_chunk": lambda t, x: x.unsafe_chunk(2)[0],
+    "as int32": lambda t, x: x.view(t.int32),
+    "as int32 and back": lambda t, x: x.view(t.int32)[0].view(t.float32),
+    "as int16": lambda t, x: x.view(t.int16),
+    "split": lambda t, x: x.split(1)[-1],
+    "unbind": lambda t, x: x.unbind(1)[0],
+    "tensor_split": lambda t, x: x.tensor_split(2)[0],
+    "view_as_complex": lambda t, x: t.view_as_complex(x[..., :2]).real,
+    "imag": lambda t, x: t.view_as_complex(x[..., :2]).imag,
+    "movedim": lambda t, x: x.movedim(0, -1),
+    "unflatten": lambda t, x: x.unflatten(0, (1, -1)),
+    "alias": lambda t, x: t.ops.aten.alias(x),
+    "copy": lambda t, x: x.clone(),
+}
+
+
+def facts_of_sharing(t, draw):
+    """What a write to the result does to the memory, and one to the memory to the result."""
+    shape, name = tuple(draw.sample([2, 3, 4], k=3)), draw.choice(sorted(SHARING))
+    memory = t.arange(float(2 * t.Size(shape).numel()))
+    kind = draw.choice(["whole", "turned", "part"])
+    batch = memory.view(*shape, 2)[..., 1] if kind == "part" else memory[: len(memory) // 2]
+    batch = batch if kind == "part" else batch.view(shape)
+    batch = batch.mT if kind == "turned" else batch
+    in_dim, out_dim = draw.randrange(3), draw.choice([0, 0, -1])
+    result = t.func.vmap(lambda x: SHARING[name](t, x), in_dim, out_dim)(batch)
+    lengths = [s if n > 1 else None for n, s in zip(result.shape, result.stride(), strict=True)]
+    is_shared = result.untyped_storage()._cdata == memory.untyped_storage()._cdata
+    before = memory.clone()
+    if name not in OVERLAPPING:
+        result.zero_()
+    changed = (memory != before).tolist()
+    memory.fill_(3)
+    shown = [is_shared, lengths if is_shared else None, result.storage_offset() * is_shared]
+    return [name, kind, list(result.shape), shown, changed, result.tolist()]
+
+
+@pytest.mark.parametrize("number", range(2 * CALLS))
+def test_results_that_share_memory(number):
+    expected, actual = (
+        outcome(lambda t=t: facts_of_sharing(t, random.Random(f"{SEED} s {number}")))
+        for t in (torch, jaxgrad)
+    )
+    assert actual == expected, SEED
+
 
 class NestedCall:
     """A random call of two nested maps, whose function cuts a view out and may write to it."""
