@@ -437,6 +437,8 @@ def _call(function, args, kwargs):
     overloads = getattr(getattr(function, "operator", None), "overloads", None)
     if overloads is not None and overloads.primitives[0].rule.is_view:
         return _moved(function, args, kwargs)
+    if function is dequantize and isinstance(args[0], tuple | list):
+        return tuple(map(dequantize, args[0]))
     if isinstance(args[0], tuple | list):
         return _joined(function, *args, **kwargs)
     method = vars(QuantizedTensor).get(name)

@@ -119,3 +119,9 @@ def test_gradients_of_learned_scales():
         x.view(2, 4), scale.expand(2), zero_point.expand(2), 0, 0, 15
     )
     assert rows.view(8).tolist() == y.tolist()
+
+
+def test_dequantize_takes_lists():
+    x = torch.quantize_per_tensor(torch.tensor([0.26, 1.0]), 0.5, 0, torch.qint8)
+    parts = torch.dequantize([x, x])
+    assert [part.tolist() for part in parts] == [[0.5, 1.0], [0.5, 1.0]]

@@ -220,6 +220,25 @@ class MaskedTensor(Tensor):
 
     __str__ = __repr__
 
+    def __format__(self, specification: str) -> str:
+        return object.__format__(self, specification)
+
+    # ---- as a number; a masked element raises
+
+    def __bool__(self) -> bool:
+        return bool(self.item() if self.numel() == 1 else self.get_data())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def _number(self):
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
 
 pytree.register_subclass(MaskedTensor)
 CARRIED.add(MaskedTensor)

@@ -197,3 +197,21 @@ def test_matching(torch):
         error(core._tensors_match, x, a, words="can be a MaskedTensor"),
         torch.masked.is_masked_tensor(x), torch.masked.is_masked_tensor(a),
     ]  # fmt: skip
+
+
+def test_texts_and_numbers_of_one_element():
+    masked_tensor = jaxgrad.masked.masked_tensor
+    one = masked_tensor(jaxgrad.tensor([2.5]), jaxgrad.tensor([True]))
+    assert f"{one}" == "MaskedTensor(\n  [  2.5000]\n)"
+    assert bool(one) is True and float(one) == 2.5 and int(one) == 2
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{one:.2f}"
+    hidden = masked_tensor(jaxgrad.tensor([2.5]), jaxgrad.tensor([False]))
+    for convert in (bool, float, int):
+        with pytest.raises(ValueError):
+            convert(hidden)
+    pair = masked_tensor(jaxgrad.ones(2), jaxgrad.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="more than one value"):
+        bool(pair)
+    with pytest.raises(ValueError, match="only one element"):
+        float(pair)
