@@ -29,6 +29,10 @@ class Mismatch(TypeError):
     """A call does not fit a schema; the message says why."""
 
 
+class LargeNumber(Mismatch, ValueError, OverflowError):
+    """An int has more than 64 bits."""
+
+
 def _scalar(value, is_tensor):
     if isinstance(value, np.generic):
         return value.item()
@@ -45,10 +49,15 @@ def _integer(value, is_tensor):
         raise Mismatch
     if is_symbolic(value):
         return value
+    if getattr(value, "ndim", 0):  # a tensor with one element has an index too
+        raise Mismatch
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except (TypeError, ValueError):
         raise Mismatch from None
+    if not -(2**63) <= number < 2**63:
+        raise LargeNumber
+    return number
 
 
 def _may_be_extent(value) -> bool:
@@ -63,7 +72,7 @@ def _boolean(value, is_tensor):
 
 
 def _float(value, is_tensor):
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if not isinstance(value, numbers.Real):  # a bool is one, as in PyTorch
         raise Mismatch
     return float(value)
 
@@ -215,7 +224,12 @@ class Signature:
             return argument.default
         try:
             return convert(argument, by_position[position], is_tensor)
-        except Mismatch:
+        except Mismatch as mismatch:
+            if isinstance(mismatch, LargeNumber):
+                raise LargeNumber(
+                    "Overflow when unpacking long long: an int has 64 bits, and argument "
+                    f"'{argument.name}' more"
+                ) from None
             raise Mismatch(refusal(argument, position, by_position[position])) from None
 
 
@@ -256,10 +270,13 @@ def resolve(
         try:
             return position, signature.bind(args, kwargs, is_tensor)
         except Mismatch as reason:
-            reasons.append(str(reason))
+            reasons.append(reason)
     for position, signature in enumerate(signatures):
         with contextlib.suppress(Mismatch):
             return position, signature.bind(args, kwargs, is_tensor, read_number)
+    for reason in reasons:
+        if isinstance(reason, LargeNumber):
+            raise LargeNumber(f"{name}(): {reason}")
     if len(reasons) == 1:
         raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
     got = ", ".join(

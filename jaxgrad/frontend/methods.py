@@ -11,7 +11,7 @@ import numpy as np
 from .. import ops
 from ..autograd import variable
 from ..core import dtypes, pending, promotion, world
-from ..core.aval import has_numbers
+from ..core.aval import Size, has_numbers
 from ..core.dtypes import RawBitsResult
 from ..core.jax_internals import is_asked_as_operand
 from ..core.pending import Pending
@@ -371,14 +371,15 @@ class TensorMethods:
         """Return the sum over the dimensions that broadcasting from `size` adds or stretches.
 
         size: ints or a list of them, a shape that broadcasts to that of this tensor. For `()` this
-        is `sum()`; for its other shapes the tensor itself. Raises RuntimeError for another shape.
+        is `sum()`; for its other shapes the tensor itself. Raises RuntimeError for another shape,
+        TypeError for no ints.
 
         >>> jaxgrad.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
         """
         if not size:
             raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
-        size = tuple(size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size)
+        size = Size(size[0] if len(size) == 1 and isinstance(size[0], list | tuple) else size)
         if not broadcasts(size, self.shape):
             raise RuntimeError(
                 f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}. "

@@ -244,6 +244,9 @@ class StorageBase:
             memory = _of_numbers(self._numbers().copy())
         return type(self)._of(memory, self.__dict__.get("dtype"))
 
+    def __reduce__(self):
+        return _unpickled, (type(self), self.__dict__.get("dtype"), self._numbers())
+
     def _resize(self, size: int):
         """Resize the memory to so many bytes."""
         if self._part is not None:
@@ -622,6 +625,11 @@ class UntypedStorage(StorageBase):
 
     def __hash__(self):
         return id(self._storage)
+
+
+def _unpickled(kind: type, dtype, numbers):
+    """The storage of a class with the elements that pickling has written."""
+    return kind._of(_of_numbers(numbers), dtype)
 
 
 def _of_numbers(values: np.ndarray, device=None) -> Storage:

@@ -126,7 +126,7 @@ def get_sharing_strategy() -> str:
 
 def set_sharing_strategy(new_strategy: str):
     """Keep the name of a way to share memory, without effect: tensors are sent by value. Raises
-    ValueError for an unknown one.
+    AssertionError for an unknown one.
 
     >>> jaxgrad.multiprocessing.set_sharing_strategy("file_system")
     >>> jaxgrad.multiprocessing.get_sharing_strategy()
@@ -134,7 +134,7 @@ def set_sharing_strategy(new_strategy: str):
     >>> jaxgrad.multiprocessing.set_sharing_strategy("file_descriptor")
     """
     if new_strategy not in _STRATEGIES:
-        raise ValueError(
+        raise AssertionError(
             f"invalid sharing strategy {new_strategy!r}, expected one of {sorted(_STRATEGIES)}"
         )
     settings.put("sharing_strategy", new_strategy)

@@ -248,7 +248,7 @@ class Operator:
                 raise RuntimeError(f"{self.name}: {promotion.other_out(dtype, out.dtype)}")
             kwargs["dtype"] = out.dtype
         call, leaves = self.bind(args, kwargs)
-        if (call is None and any(map(_holds_sparse, args))) or is_sparse(out):
+        if call is None and any(map(_holds_sparse, (*args, *kwargs.values()))):
             return sparse_tensor.implementation().write_out(self.name, args, kwargs, out)
         if call is None:
             raise TypeError(

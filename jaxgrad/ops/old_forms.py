@@ -4,10 +4,13 @@ with the tag `old_form` take them.
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from numbers import Number
 
 from ..core.tracebacks import users_stacklevel
+from ..table import parse_schema
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
@@ -34,3 +37,19 @@ def present_form(schema, args, kwargs):
         stacklevel=users_stacklevel(),
     )
     return tensors, kwargs | passed
+
+
+def takes_old_form(text: str) -> Callable:
+    """A decorator of functions that are no operators: they take old calls of a schema too."""
+    schema = parse_schema(text)
+
+    def decorate(function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            present = present_form(schema, args, kwargs)
+            args, kwargs = (args, kwargs) if present is None else present
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

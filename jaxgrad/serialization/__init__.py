@@ -93,8 +93,8 @@ def save(
     view, as that of PyTorch does.
 
     Raises TypeError for other objects (functions without a name, open files), with their path in
-    `obj`, RuntimeError in a trace and where the folder of the path does not exist, and
-    AttributeError for a file without a method `write`.
+    `obj`, RuntimeError in a trace and where the folder of the path does not exist,
+    AttributeError for a file without a method `write`, and ValueError for a version above 5.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")

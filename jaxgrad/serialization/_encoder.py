@@ -155,6 +155,8 @@ class Encoder:
     """
 
     def __init__(self, protocol: int = 2, of_stream: bool = False, pickle_module=None):
+        if protocol > 5:  # Python's newest
+            raise ValueError(f"save(): pickle protocol must be <= 5, and it is {protocol}")
         self.protocol, self.of_stream = max(protocol, 2), of_stream
         self.pickling = None if pickle_module is None else ModulePickling(pickle_module, protocol)
         self.code = bytearray((0x80, self.protocol))
@@ -290,6 +292,10 @@ class Encoder:
 
     def write_name(self, value, path):
         """A class or function, by its name in its module."""
+        for only in (None, NotImplemented, ...):
+            if value is type(only):  # a class without a name
+                self._call("__builtin__ type", only)
+                return
         module, name = getattr(value, "__module__", None) or "builtins", value.__qualname__
         if module.partition(".")[0] == "jaxgrad" and "." not in name:
             path = path_in_pytorch(value)
@@ -320,7 +326,7 @@ class Encoder:
     def _object_of(self, parts, value, path):
         """An object, by what its methods for pickling give."""
         if isinstance(parts, str):
-            self._global(f"{value.__module__} {parts}")
+            self._global(f"{getattr(value, '__module__', 'builtins')} {parts}")
             return
         function, arguments, state, items, pairs, set_state = (*parts, *[None] * 4)[:6]
         if function is copyreg.__newobj__:

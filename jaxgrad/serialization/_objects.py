@@ -120,18 +120,18 @@ def _torch_dtype(name):
 def _refusal(module, name):
     full = shown(f"{module}.{name}")
     text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
-    if module.startswith("torch.nn"):
-        return text + (
-            "The file holds a whole module, which only its code can make: where PyTorch is "
-            "installed, save module.state_dict()"
-        )
-    if module.partition(".")[0] == "torch":
+    library, _, rest = module.partition(".")
+    if library == "torch" and (not rest or rest.startswith("_")):
         return text + "jaxgrad has no such dtype, class or function"
     if module in ("builtins", "__builtin__"):
         return text + "jaxgrad reads tensors, numbers, text and containers of these"
+    kind = (
+        "The file holds a whole module, an optimizer or the like, which only its code can make"
+        if library == "torch"
+        else "jaxgrad reads tensors, numbers, text and containers of these"
+    )
     return text + (
-        "jaxgrad reads tensors, numbers, text and containers of these. If it is a class whose "
-        f"instances hold such data alone, torch.serialization.add_safe_globals([{shown(name)}]) "
+        f"{kind}. If you trust the class, torch.serialization.add_safe_globals([{shown(name)}]) "
         "before the call allows it; weights_only=False reads any file, and runs what it names"
     )
 

@@ -24,9 +24,10 @@ class load:
     `LoadEndianness` or None; mmap_flags: how files are mapped.
     """
 
+    # before `mmap`, which hides the module in this block
+    mmap_flags = getattr(mmap, "MAP_PRIVATE", None)
     mmap = False
     endianness = None
-    mmap_flags = getattr(mmap, "MAP_PRIVATE", None)
     calculate_storage_offsets = False
 
 

@@ -177,6 +177,7 @@ class SparseMethods:
         return _products.smm(self, mat)
 
     @shows_users_frames
+    @_products.takes_old_sspaddmm
     def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
         return _products.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
+from ..ops.old_forms import takes_old_form
 from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
 from . import _pattern, _refusals
@@ -101,6 +102,14 @@ def smm(input, mat) -> SparseTensor:
     indices = np.stack([np.repeat(row[0], columns), np.tile(np.arange(columns), row.shape[1])])
     values = ops.reshape(values_of(rows), (-1,))
     return sparse(values, _pattern.as_indices(indices), rows._sizes, True)
+
+
+def takes_old_sspaddmm(function):
+    """A decorator: the function takes the numbers before the tensors that they scale too."""
+    return takes_old_form(
+        "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
+        "-> Tensor"
+    )(function)
 
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1) -> SparseTensor:

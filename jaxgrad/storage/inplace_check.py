@@ -19,6 +19,7 @@ from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
 from .alias import (
@@ -354,6 +355,10 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
     inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if not all(isinstance(target, Tensor) for target in targets):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    for target in filter(is_sparse, targets):
+        raise NotImplementedError(
+            f"{name}(): the result is a strided tensor, but got out= of layout {target.layout}"
+        )
     if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*inputs, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
     for target in targets:

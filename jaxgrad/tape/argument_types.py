@@ -34,8 +34,15 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
         return None
     parameters = bound.signature.parameters
     for number, (name, value) in enumerate(bound.arguments.items(), 1):
-        wanted = _wanted(parameters[name])
-        if _is_excluded(value, wanted):
+        wanted, is_optional = _wanted(parameters[name])
+        if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            # one list in the place of many tensors
+            is_list = len(value) == 1 and isinstance(value[0], list | tuple)
+            for place, item in enumerate(() if is_list else value):
+                if _is_excluded(item, wanted):
+                    kind = type_name(item)
+                    return f"expected {wanted} as element {place} in argument 0, but got {kind}"
+        elif _is_excluded(value, wanted) and not (is_optional and value is None):
             place = "" if name in kwargs else f" (position {number})"
             return (
                 f"{function.__name__}(): argument '{name}'{place} must be {wanted}, "
@@ -50,8 +57,9 @@ def _is_excluded(value, wanted: str | None) -> bool:
     return type(value) in _EXCLUDED.get(wanted, ())
 
 
-def _wanted(parameter: inspect.Parameter) -> str | None:
-    annotation = parameter.annotation
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return None
-    return getattr(annotation, "__name__", annotation)
+def _wanted(parameter: inspect.Parameter) -> tuple[str | None, bool]:
+    """The type of an argument, and whether None may stand for it."""
+    text = getattr(parameter.annotation, "__name__", parameter.annotation)
+    if parameter.kind is parameter.VAR_KEYWORD or not isinstance(text, str):
+        return None, False
+    return text.removesuffix(" | None"), text.endswith(" | None")

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -301,3 +302,12 @@ def test_the_default_storage(torch):
         return [before, str(torch.Storage(3).dtype), torch.Storage is torch.DoubleStorage]
     finally:
         torch.set_default_dtype(x)
+
+
+def test_storages_are_pickled():
+    typed = jaxgrad.tensor([1.5, -2.0], dtype=jaxgrad.bfloat16).storage()
+    again = pickle.loads(pickle.dumps(typed))
+    assert type(again) is type(typed) and again.dtype is jaxgrad.bfloat16
+    again[0] = 3
+    assert again.tolist() == [3, -2] and typed.tolist() == [1.5, -2]
+    assert pickle.loads(pickle.dumps(jaxgrad.UntypedStorage([1, 2]))).tolist() == [1, 2]

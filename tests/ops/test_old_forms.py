@@ -61,3 +61,14 @@ def test_beta_alone_and_gradients():
 def test_other_orders_are_refused(arguments):
     with pytest.raises(TypeError, match=r"invalid combination|positional"):
         jaxgrad.add(*tensors(arguments))
+
+
+def test_numbers_before_sparse_matrices():
+    eye = jaxgrad.eye(2, dtype=jaxgrad.float64).to_sparse()
+    with pytest.warns(UserWarning, match="This overload of sspaddmm is deprecated"):
+        result = jaxgrad.sspaddmm(2, eye, 3, eye, jaxgrad.tensor(Y))
+    assert result.to_dense().numpy() == pytest.approx(2 * np.eye(2) + 3 * Y)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert (
+            eye.sspaddmm(2, eye, jaxgrad.tensor(Y)).to_dense().numpy() == 2 * np.eye(2) + Y
+        ).all()

@@ -2,6 +2,8 @@
 asked of PyTorch: the calls below refuse all but one of nine dtypes.
 """
 
+import operator
+
 import pytest
 
 import jaxgrad as torch
@@ -226,3 +228,12 @@ def test_out_that_cannot_hold_the_result_is_refused_in_all_words_of_pytorch():
     for word in (*words, "Expected out tensor to have dtype float, but got int instead"):
         with pytest.raises(RuntimeError, match=word):
             torch.linalg.inv(torch.eye(3), out=torch.empty(3, 3, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("name", ["sin", "cummax", "linalg.inv", "addmm"])
+def test_out_of_dense_arguments_is_not_sparse(name):
+    arguments = {"cummax": (torch.eye(3), 0), "addmm": [torch.eye(3)] * 3}.get(name, [torch.eye(3)])
+    sparse = torch.eye(3).to_sparse()
+    out = (sparse, torch.empty(0, dtype=torch.int64)) if name == "cummax" else sparse
+    with pytest.raises(NotImplementedError, match=r"out= of layout torch\.sparse_coo"):
+        operator.attrgetter(name)(torch)(*arguments, out=out)

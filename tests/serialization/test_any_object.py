@@ -209,3 +209,12 @@ def test_processes_exchange_data_alone():
     finally:
         distributed.destroy_process_group()
     assert objects == [{"step": 3}]
+
+
+def test_objects_without_a_module():
+    value = [..., NotImplemented, None, type(None), type(...), type(NotImplemented)]
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    with warnings.catch_warnings(action="ignore"):
+        assert torch.load(file, weights_only=False) == value

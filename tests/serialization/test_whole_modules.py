@@ -4,6 +4,7 @@ are PyTorch's, so that either reads the files of the other (tests/oracle/live_fi
 
 import copy
 import io
+import mmap
 import pickle
 import warnings
 
@@ -364,6 +365,12 @@ def test_settings(tmp_path):
         serialization.set_default_load_endianness(None)
     with pytest.raises(TypeError, match="Invalid argument type"):
         serialization.set_default_load_endianness("big")
+    assert serialization.get_default_mmap_options() == mmap.MAP_PRIVATE == 2
+    with serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        assert serialization.get_default_mmap_options() == 1
+    assert serialization.get_default_mmap_options() == 2
+    with pytest.raises(ValueError, match="pickle protocol must be <= 5"):
+        torch.save(1, path, pickle_protocol=6)
 
 
 def test_kinds_of_archives(tmp_path):
