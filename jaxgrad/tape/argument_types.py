@@ -36,18 +36,25 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
     for number, (name, value) in enumerate(bound.arguments.items(), 1):
         wanted, is_optional = _wanted(parameters[name])
         if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
-            # one list in the place of many tensors
-            is_list = len(value) == 1 and isinstance(value[0], list | tuple)
-            for place, item in enumerate(() if is_list else value):
-                if _is_excluded(item, wanted):
-                    kind = type_name(item)
-                    return f"expected {wanted} as element {place} in argument 0, but got {kind}"
+            text = _mistake_in_items(value, wanted)
+            if text is not None:
+                return text
         elif _is_excluded(value, wanted) and not (is_optional and value is None):
             place = "" if name in kwargs else f" (position {number})"
             return (
                 f"{function.__name__}(): argument '{name}'{place} must be {wanted}, "
                 f"not {type_name(value)}"
             )
+    return None
+
+
+def _mistake_in_items(items: tuple, wanted: str | None) -> str | None:
+    """What is wrong with the first of many positional arguments of a wrong type, if one is."""
+    if len(items) == 1 and isinstance(items[0], list | tuple):
+        return None  # one list in the place of many tensors
+    for place, item in enumerate(items):
+        if _is_excluded(item, wanted):
+            return f"expected {wanted} as element {place} in argument 0, but got {type_name(item)}"
     return None
 
 

@@ -39,3 +39,10 @@ def test_a_vector_is_no_int():
 def test_types_of_composed_functions(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_a_bool_is_a_float():
+    assert torch.dist(X, torch.zeros(2, 3), True).item() == 6  # of p=1, and not of p=2
+    assert torch.linalg.pinv(torch.eye(2), True).tolist() == [[0, 0], [0, 0]]  # of rcond=1
+    with pytest.raises(TypeError, match="must be float, not str"):
+        torch.dist(X, X, "1")
