@@ -19,6 +19,7 @@ from .core.device import (
     set_current_index,
     wait_for,
 )
+from .frontend.memory_stats import with_pytorch_names
 from .frontend.stream import Stream
 from .names.missing import missing_in
 
@@ -157,13 +158,13 @@ def get_device_module(device=None):
 
 
 def memory_stats(device_index=None, /) -> dict:
-    """Return what JAX's allocator counts, in bytes; empty where it counts nothing. Raises
-    RuntimeError if there is no accelerator.
+    """Return what JAX's allocator counts, in bytes, under its names and PyTorch's; empty where it
+    counts nothing. Raises RuntimeError if there is no accelerator.
 
     >>> jaxgrad.accelerator.memory_stats("cpu")
     {}
     """
-    return dict(jax_device(_wanted(device_index)).memory_stats() or {})
+    return with_pytorch_names(jax_device(_wanted(device_index)).memory_stats())
 
 
 def memory_allocated(device_index=None, /) -> int:

@@ -263,8 +263,9 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
     the CPU goes along.
 
     is_strict: whether an array that was not moved must be there too. Integers need not, such as the
-    indices and keys that operators make for themselves. Raises RuntimeError, for the operator of a
-    name, if their devices differ.
+    indices and keys that operators make for themselves, and on the CPU nothing need: there PyTorch
+    has all tensors that were not moved. Raises RuntimeError, for the operator of a name, if their
+    devices differ.
     """
     chosen = [*map(chosen_place, arrays)]
     kinds = {*chosen} - {None}
@@ -276,7 +277,7 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
             (place,) = kinds
             pairs = zip(arrays, numbers, strict=True)
             arrays = tuple([_at(x, place) if is_number else x for x, is_number in pairs])
-    if is_strict and len(kinds) == 1 and len(*kinds) == 1:
+    if is_strict and len(kinds) == 1 and len(*kinds) == 1 and not _takes_unmoved(*kinds):
         pairs = zip(arrays, chosen, strict=True)
         kinds |= {frozenset(places_of(x)) for x, place in pairs if place is None and _has_device(x)}
     if len(kinds) > 1:
@@ -289,8 +290,21 @@ def _has_device(value) -> bool:
     return bool(getattr(value, "ndim", 0)) and getattr(value.dtype, "kind", "u") not in "biu"
 
 
+def _takes_unmoved(place) -> bool:
+    """Whether arrays that were not moved go along to a place: to the CPU, unless the program has
+    chosen a device for new tensors.
+    """
+    return jax.config.jax_default_device is None and is_cpu(place)
+
+
+@functools.cache
+def is_cpu(place: frozenset) -> bool:
+    """Whether all devices of an array are CPUs."""
+    return all(type_of(chip) == "cpu" for chip in place)
+
+
 def _is_number_of_cpu(value, place) -> bool:
-    return place is not None and value.ndim == 0 and {chip.platform for chip in place} == {"cpu"}
+    return place is not None and value.ndim == 0 and is_cpu(place)
 
 
 def _at(value, place):

@@ -31,6 +31,7 @@ from ..core.device import (
 from ..core.device import device as Device
 from ..core.tracebacks import users_stacklevel
 from ..frontend.legacy_types import CUDA_TYPES
+from ..frontend.memory_stats import nested, with_pytorch_names
 from ..frontend.random import initial_seed as initial_seed
 from ..frontend.stream import Event as _Event
 from ..frontend.stream import Stream as _Stream
@@ -347,14 +348,15 @@ def set_rng_state_all(new_states):
 
 
 def memory_stats(device=None) -> dict:
-    """Return what JAX's allocator counts, in bytes; empty where it counts nothing, and where there
-    is no GPU. Raises RuntimeError for a GPU that does not exist beside others.
+    """Return what JAX's allocator counts, in bytes, under its names and PyTorch's, such as
+    "allocated_bytes.all.current"; empty where it counts nothing, and where there is no GPU. Raises
+    RuntimeError for a GPU that does not exist beside others.
 
     >>> stats = jaxgrad.cuda.memory_stats()
     >>> stats.get("bytes_in_use", 0) >= 0
     True
     """
-    return dict(_jax_device_of(device).memory_stats() or {}) if is_available() else {}
+    return with_pytorch_names(_jax_device_of(device).memory_stats()) if is_available() else {}
 
 
 def memory_allocated(device=None) -> int:
@@ -376,12 +378,13 @@ def max_memory_allocated(device=None) -> int:
 
 
 def memory_stats_as_nested_dict(device=None) -> dict:
-    """Return `memory_stats`, whose names have no parts.
+    """Return `memory_stats` with a dict for each part of a name.
 
-    >>> jaxgrad.cuda.memory_stats_as_nested_dict() == jaxgrad.cuda.memory_stats()
+    >>> stats = jaxgrad.cuda.memory_stats_as_nested_dict()
+    >>> stats.get("allocated_bytes", {}).get("all", {}).get("current", 0) >= 0
     True
     """
-    return memory_stats(device)
+    return nested(memory_stats(device))
 
 
 def host_memory_stats() -> dict:
@@ -601,6 +604,13 @@ class Stream(_Stream):
     device(type='cuda')
     """
 
+    cuda_stream = 0  # CUDA's handle of its default stream
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """Return the least and the greatest priority, which have no effect."""
+        return 0, -1
+
     @staticmethod
     def _device(device) -> Device:
         return _wanted(device)
@@ -675,7 +685,11 @@ has_half, has_magma = True, False
 # PyTorch's modules of these names have some of the functions of this one
 memory = random = streams = sys.modules[__name__]
 
-_OF_GRAPHS = "CUDAGraph", "graph", "graph_pool_handle", "make_graphed_callables"
+# few programs use these modules
+_MODULES = "comm", "graphs", "jiterator", "profiler"
+_GRAPHS = "CUDAGraph", "graph", "graph_pool_handle", "make_graphed_callables"
+_MODULE_OF = dict.fromkeys(_GRAPHS, "graphs")
+_MODULE_OF |= dict.fromkeys(("CudaError", "check_error", "cudart"), "_runtime")
 
 _find, __dir__ = names_of(__name__)
 
@@ -685,8 +699,8 @@ def __getattr__(name):
         return is_initialized()
     if name == "default_generators":  # one for each GPU: JAX has one for all of them
         return (default_random.default_generator,) * device_count()
-    if name in ("comm", "graphs", "jiterator"):  # few programs use them
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _OF_GRAPHS:
-        return getattr(importlib.import_module(f"{__name__}.graphs"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     return _find(name)

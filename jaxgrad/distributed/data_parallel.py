@@ -18,6 +18,7 @@ from ..core import communication as kinds
 from ..frontend import factories
 from ..frontend.tensor_data import tensor as tensor_of
 from ..nn.module import Module
+from ..nn.parallel.data_parallel import beside
 from ..tape.communicate import among
 from ..tape.tensor import is_concrete
 from .collectives import broadcast
@@ -123,6 +124,7 @@ class DistributedDataParallel(Module):
             args, kwargs = sharded_inputs(name, self.device_mesh, inputs, self.dim)
         elif self.broadcast_buffers and self.training and self.require_backward_grad_sync:
             self._share(self.module.buffers())
+        args, kwargs = beside(self.module, (args, kwargs))
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager

@@ -18,12 +18,20 @@ import numpy as np
 from ..core import aval as avals
 from ..core import deferred, executor, fork, promotion
 from ..core.bounded_cache import bounded
-from ..core.device import as_device, device_of_jax, has_accelerator, jax_device
+from ..core.device import (
+    as_device,
+    chosen_place,
+    device_of_jax,
+    has_accelerator,
+    is_cpu,
+    jax_device,
+    may_differ,
+)
 from ..core.executor import is_traced
 from ..core.host_values import HostValues
 from ..core.pending import Pending
 from ..tape.mode import is_inference_mode_enabled
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, is_on_meta, wrap
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, is_on_meta, wrap
 
 # above this many bytes, copying an array to a device takes longer than compiling a program for it
 LARGE = 1 << 24
@@ -148,10 +156,19 @@ def beside(tensor: Tensor):
 
 
 def along(other: Tensor, tensor: Tensor) -> Tensor:
-    """A tensor where another one is, if that is the device meta: indices, sizes of batches and
-    values that are assigned go along, as in PyTorch.
+    """A tensor where another one is, if that is the device meta, or if this one is on the CPU:
+    indices, sizes of batches and values that are assigned go along, as in PyTorch.
     """
-    return other.to(tensor.device) if is_on_meta(tensor) else other
+    if is_on_meta(tensor) or (may_differ() and _may_go(other, tensor)):
+        return other.to(tensor.device)
+    return other
+
+
+def _may_go(other, tensor) -> bool:
+    """Whether a tensor was moved to the CPU, and the other one to one other device."""
+    source, target = (chosen_place(current(x)._value) for x in (other, tensor))
+    are_chosen = None not in (source, target)
+    return are_chosen and source != target and is_cpu(source) and len(target) == 1
 
 
 def on_device(array, device):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.aval import aval_of, meta_array, with_strides
+from ..core.device import chosen_place
 from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
 from ..storage.alias import copy_place, detached
@@ -83,8 +84,8 @@ class CopyMethods:
         return result
 
     def __reduce_ex__(self, protocol):
-        """The values, dtype and strides; as in PyTorch without history, gradient and hooks. On the
-        device meta there are no values.
+        """The values, dtype, strides and the device that the tensor was moved to; as in PyTorch
+        without history, gradient and hooks. On the device meta there are no values.
 
         Raises RuntimeError under a trace.
         """
@@ -92,6 +93,9 @@ class CopyMethods:
         warn_of_hooks(self)
         place = shown.dtype.name, tuple(shown.shape), shown.strides
         parts = _bytes_of(self), *place, self._requires_grad, kind_of(self)
+        moved_to = chosen_place(self._value)
+        if moved_to is not None and len(moved_to) == 1:
+            parts += (str(self.device),)
         return _rebuilt, (type(self), parts, python_state(self))
 
     def __getstate__(self):
@@ -132,14 +136,14 @@ def warn_of_hooks(tensor):
 
 def _rebuilt(cls, parts, state):
     """The tensor of a pickle; `__new__` of a subclass may take other arguments."""
-    data, dtype, shape, strides, requires_grad, kind = parts
+    data, dtype, shape, strides, requires_grad, kind, *moved_to = parts
     dtype = getattr(dtypes, dtype)
     if torch_function.overrides(cls):  # the first tensor of the class in this process
         torch_function.activate()
     if data is None:
         array = meta_array(shape, dtype)
     else:
-        array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
+        array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape), *moved_to)
     tensor = wrap(array, with_strides(aval_of(array), strides), requires_grad)
     if kind is not None:
         leaf_state(tensor).kind = kind

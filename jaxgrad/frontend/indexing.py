@@ -265,7 +265,7 @@ def without_masks(tensor: Tensor, indices) -> list[Tensor | None]:
         elif index.dtype in MASK_DTYPES and index.ndim:
             walk.take_mask(index, index.dtype)
         else:
-            walk.indices[walk.dim] = index
+            walk.indices[walk.dim] = along(index, tensor)
             walk.dim += 1
     return [walk.indices.get(dim) for dim in range(walk.dim)]
 

@@ -11,7 +11,7 @@ from .. import ops
 from ..core import device as devices
 from ..core import dtypes, executor, kernel, named_dtypes, strides
 from ..core.aval import META, Aval, is_concrete, with_mode, with_strides
-from ..core.device import as_device, is_meta, places_of
+from ..core.device import as_device, chosen_place, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..late import LateModule
@@ -149,9 +149,17 @@ def _moved(self, device, dtype, copy):
     if len(places) > 1 and (target is None or target.platform == source.platform):
         # on several devices already, where a copy to one of them would lose how it is sharded
         return ops.clone(self) if copy and result is self else result
-    if (target is None or target == source) and (not copy or result is not self):
+    is_there = target is None or (target == source and _is_settled(result._value))
+    if is_there and (not copy or result is not self):
         return result
     return apply(_move(abstract_value(result), source, target or source), [result])
+
+
+def _is_settled(value) -> bool:
+    """Whether an array stays where it is. One that was not moved may go along with others, where
+    there are several devices.
+    """
+    return not devices.may_differ() or chosen_place(value) is not None
 
 
 def suggested_format(tensor: Tensor) -> devices.memory_format:

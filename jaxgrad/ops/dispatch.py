@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from ..cached import cached_property
-from ..core import bounded_cache, executor, promotion
+from ..core import bounded_cache, device, executor, promotion
 from ..core.aval import LargeInteger
 from ..core.dtypes import LackingDtype
 from ..core.primitive import ARRAY, Overloads, flatten
@@ -51,6 +51,12 @@ PREPARING: dict[str, Callable] = {}
 def prepare_calls(name: str, prepare: Callable):
     """Let `prepare(call)` see each new call of an operator."""
     PREPARING[name] = prepare
+
+
+def _refuse_other_device(name, leaves, out):
+    """Raise RuntimeError unless what is written is on the device of what is read."""
+    operands = *leaves, *(out if isinstance(out, tuple | list) else [out])
+    device.together(name, [x._value for x in operands if isinstance(x, Tensor)], is_strict=True)
 
 
 ARRAYS = (np.ndarray, DrawnArray)
@@ -254,6 +260,8 @@ class Operator:
             raise TypeError(
                 f"{self.name}(): out= takes a tensor, and one of the inputs must be one"
             )
+        if device.may_differ():
+            _refuse_other_device(self.name, leaves, out)
         return self._write(self.name, call, leaves, out)
 
     def bind(self, args, kwargs):

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
-from ..core.device import device_of_jax
+from ..core.device import chosen_place, device_of_jax
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..frontend import tensor_data
@@ -448,7 +448,8 @@ class Optimizer:
         return _run_hooks(self._after_saving, self, {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Options) -> None:
-        """Copy the state of a `state_dict`, from here or PyTorch, in the dtypes of the parameters.
+        """Copy the state of a `state_dict`, from here or PyTorch, in the dtypes of the parameters,
+        and to their devices.
 
         Raises ValueError if the numbers of groups or of their parameters differ.
 
@@ -554,7 +555,7 @@ class StateLoader:
             value = tensor_data.as_tensor(value, device=device_of_jax())
         if key == "step":
             return self.count(value)
-        if param is not None and param.is_meta != value.is_meta:
+        if param is not None and (param.is_meta != value.is_meta or _is_elsewhere(value, param)):
             value = value.to(param.device)
         kind = None if param is None else param.dtype
         if kind is not None and (
@@ -568,6 +569,12 @@ class StateLoader:
             return wrap(value._array)
         key = value.dtype, value.item() if is_concrete(value) else id(value)
         return self.counts.setdefault(key, wrap(value._array))
+
+
+def _is_elsewhere(value, param) -> bool:
+    """Whether a parameter was moved to one device, on which a tensor is not."""
+    place = chosen_place(param._value)
+    return place is not None and len(place) == 1 and place != chosen_place(value._value)
 
 
 def _with_own_step(state, known: set[int]):

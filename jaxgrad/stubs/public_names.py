@@ -28,6 +28,7 @@ MODULES = (
     "jaxgrad.cuda.comm",
     "jaxgrad.cuda.graphs",
     "jaxgrad.cuda.nvtx",
+    "jaxgrad.cuda.profiler",
     "jaxgrad.distributed",
     "jaxgrad.distributed.device_mesh",
     "jaxgrad.distributed.tensor",

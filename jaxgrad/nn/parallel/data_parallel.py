@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.device import DeviceLike
+from ...core.device import DeviceLike, chosen_place, is_cpu, may_differ
 from ...names.missing import missing_in
+from ...tape.pytree import map_leaves
+from ...tape.tensor import Tensor
 from ..module import Module
 
 
@@ -14,8 +17,9 @@ class DataParallel(Module):
     """A module that calls another one: PyTorch splits a batch over GPUs, and jaxgrad leaves it
     whole, on the device of the module. To use several devices, shard the batch by `jax.device_put`.
 
-    module: the other one, an attribute and the prefix of all keys of the state dict. device_ids,
-    output_device and dim are accepted and have no effect.
+    module: the other one, an attribute and the prefix of all keys of the state dict. Tensors of the
+    CPU go to its device, as in PyTorch, and results to output_device. device_ids and dim are
+    accepted and have no effect.
 
     >>> net = jaxgrad.nn.DataParallel(jaxgrad.nn.Linear(2, 1))
     >>> list(net.state_dict()), net(jaxgrad.ones(3, 2)).shape
@@ -31,10 +35,11 @@ class DataParallel(Module):
     ):
         super().__init__()
         self.module, self.device_ids, self.dim = module, [], dim
+        self.output_device = output_device
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
-        return self.module(*inputs, **kwargs)
+        return data_parallel(self.module, inputs, None, self.output_device, self.dim, kwargs)
 
 
 def data_parallel(
@@ -47,14 +52,38 @@ def data_parallel(
 ) -> Any:
     """Call a module, on the device that it is on.
 
-    inputs: its arguments, in a tuple, or one of them. module_kwargs: those by keyword. The others
-    have no effect.
+    inputs: its arguments, in a tuple, or one of them. module_kwargs: those by keyword. Tensors of
+    the CPU go to the device of the module, and results to output_device. The others have no effect.
 
     >>> jaxgrad.nn.parallel.data_parallel(jaxgrad.nn.Identity(), jaxgrad.ones(2))
     tensor([1., 1.])
     """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-    return module(*inputs, **(module_kwargs or {}))
+    args, kwargs = beside(module, (inputs, module_kwargs or {}))
+    output = module(*args, **kwargs)
+    return output if output_device is None else _moved(output, output_device)
+
+
+def beside(module: Any, arguments: Any) -> Any:
+    """Arguments, with copies of their tensors of the CPU on the accelerator of a module."""
+    if not may_differ():
+        return arguments
+    tensors = itertools.chain(module.parameters(), module.buffers())
+    first = next((tensor for tensor in tensors if _is_on_accelerator(tensor)), None)
+    return arguments if first is None else _moved(arguments, first.device, lambda x: x.is_cpu)
+
+
+def _is_on_accelerator(tensor) -> bool:
+    """Whether a tensor was moved to one accelerator."""
+    place = chosen_place(tensor._value)
+    return place is not None and len(place) == 1 and not is_cpu(place)
+
+
+def _moved(values, device, moves=lambda tensor: True):
+    def move(value):
+        return value.to(device) if isinstance(value, Tensor) and moves(value) else value
+
+    return map_leaves(move, values)
 
 
 def replicate(network: Module, devices: Sequence, detach: bool = False) -> list[Module]:
