@@ -277,6 +277,8 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
             (place,) = kinds
             pairs = zip(arrays, numbers, strict=True)
             arrays = tuple([_at(x, place) if is_number else x for x, is_number in pairs])
+    if len(kinds) > 1:
+        arrays, kinds = _spread(arrays, chosen, kinds)
     if is_strict and len(kinds) == 1 and len(*kinds) == 1 and not _takes_unmoved(*kinds):
         pairs = zip(arrays, chosen, strict=True)
         kinds |= {frozenset(places_of(x)) for x, place in pairs if place is None and _has_device(x)}
@@ -288,6 +290,23 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
 def _has_device(value) -> bool:
     """Whether an array has dimensions, and numbers that are no integers."""
     return bool(getattr(value, "ndim", 0)) and getattr(value.dtype, "kind", "u") not in "biu"
+
+
+def _spread(arrays, chosen, kinds) -> tuple[tuple, set]:
+    """Arrays of which some are on all devices of a mesh and the others on some of these, with the
+    others copied to all; and where they are then. As they were, where no mesh has all.
+    """
+    widest = max(kinds, key=len)
+    sharding = value_of(arrays[chosen.index(widest)]).sharding
+    is_on_mesh = isinstance(sharding, jax.sharding.NamedSharding)
+    if not is_on_mesh or not all(place <= widest for place in kinds):
+        return arrays, kinds
+    whole = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+    copied = [
+        x if place in (None, widest) else jax.device_put(value_of(x), whole)
+        for x, place in zip(arrays, chosen, strict=True)
+    ]
+    return tuple(copied), {widest}
 
 
 def _takes_unmoved(place) -> bool:

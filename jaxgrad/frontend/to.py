@@ -156,10 +156,11 @@ def _moved(self, device, dtype, copy):
 
 
 def _is_settled(value) -> bool:
-    """Whether an array stays where it is. One that was not moved may go along with others, where
-    there are several devices.
+    """Whether an array stays where it is. One that was not moved to the accelerator where it is may
+    go along with others.
     """
-    return not devices.may_differ() or chosen_place(value) is not None
+    is_default = devices.may_differ() and chosen_place(value) is None
+    return not is_default or devices.is_cpu(frozenset(places_of(value)))
 
 
 def suggested_format(tensor: Tensor) -> devices.memory_format:

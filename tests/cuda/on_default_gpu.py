@@ -116,6 +116,18 @@ def parallel():
     return [str(result.device) for result in results]
 
 
+def on_a_mesh():
+    """A loss of results on both GPUs and of labels that were moved to the first."""
+    torch.distributed.init_process_group("nccl", rank=0, world_size=1)
+    mesh = torch.distributed.device_mesh.DeviceMesh.of(jax.sharding.Mesh(GPUS, ("dp",)))
+    layer = nn.Linear(2, 1, bias=False).cuda()
+    nn.init.ones_(layer.weight)
+    model = nn.parallel.DistributedDataParallel(layer, device_mesh=mesh)
+    loss = nn.functional.mse_loss(model(torch.ones(4, 2).cuda()), torch.zeros(4, 1).cuda())
+    torch.distributed.destroy_process_group()
+    return loss.item()
+
+
 def runtime():
     cuda = torch.cuda
     with cuda.profiler.profile():
@@ -136,6 +148,7 @@ if __name__ == "__main__":
                 "indices": indices_on_the_cpu(),
                 "losses": {place: losses(place) for place in names},
                 "parallel": parallel(),
+                "on a mesh": on_a_mesh(),
                 "runtime": runtime(),
             }
         )

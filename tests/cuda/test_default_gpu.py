@@ -61,6 +61,10 @@ def test_wrapped_modules_take_batches_of_the_cpu():
     assert printed()["parallel"] == ["cuda:1", "cuda:0", "cuda:1", "cpu"]
 
 
+def test_labels_on_one_gpu_meet_results_on_all():
+    assert printed()["on a mesh"] == 4.0  # (1 + 1 - 0) ** 2
+
+
 def test_the_runtime_of_cuda_and_pickles():
     assert printed()["runtime"] == [0, 0, True, "cuda:1"]
 
