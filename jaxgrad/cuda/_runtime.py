@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import init, mem_get_info, profiler, synchronize
+from ..core.device import device, jax_device, wait_for
+from . import profiler
 
 
 class CudaError(RuntimeError):
@@ -18,7 +19,7 @@ def cudart() -> Runtime:
     >>> if jaxgrad.cuda.is_available():
     ...     code = jaxgrad.cuda.cudart().cudaProfilerStart()  # 0
     """
-    init()
+    jax_device(device("cuda"))
     return Runtime()
 
 
@@ -41,11 +42,13 @@ class Runtime:
     cudaProfilerStart = staticmethod(profiler.start)
     cudaProfilerStop = staticmethod(profiler.stop)
 
-    def cudaMemGetInfo(self, device: int) -> tuple[int, int]:
-        """Return the free and the total bytes of a GPU."""
-        return mem_get_info(device)
+    def cudaMemGetInfo(self, index: int) -> tuple[int, int]:
+        """Return the free and the total bytes of a GPU; zeros where JAX counts nothing."""
+        stats = jax_device(device("cuda", index)).memory_stats() or {}
+        limit = stats.get("bytes_limit", 0)
+        return limit - stats.get("bytes_in_use", 0), limit
 
     def cudaDeviceSynchronize(self) -> int:
         """Wait until all work of the current GPU is done."""
-        synchronize()
+        wait_for(device("cuda"))
         return 0
