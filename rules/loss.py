@@ -253,6 +253,11 @@ def _class_weights(self, classes, weight):
 
 def _check_target(name, self, target, weight):
     """Raise for a target of classes that does not fit the shape of `self`."""
+    if not self.ndim and name == "cross_entropy":
+        raise IndexError(
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1): "
+            "cross_entropy needs a dimension of classes"
+        )
     if not self.ndim:
         raise ValueError(f"Expected 1 or more dimensions (got 0): {name} needs one of classes")
     axis = class_axis(self)

@@ -48,7 +48,8 @@ def xlog1py_backward(grad, self, other):
 @_real
 def special_zeta(self, other):
     is_pole = (self > 1) & (other <= 0) & (other == lax.floor(other))
-    return jnp.where(is_pole, jnp.inf, lax.zeta(self, jnp.where(is_pole, 1, other)))
+    values = jnp.where(is_pole, jnp.inf, lax.zeta(self, jnp.where(is_pole, 1, other)))
+    return jnp.where(self < 1, jnp.nan, values)  # the series diverges
 
 
 # ---- error function and normal distribution

@@ -403,10 +403,12 @@ def _ends(name, start, end, options):
     """The dtype of a range, and its ends as Python numbers."""
     dtype = _dtype_between(name, start, end, options)
     start, end = number_of(name, "start", start), number_of(name, "end", end)
+    if dtype.category != dtypes.INTEGRAL:
+        return dtype, start, end
     # as in PyTorch, ends are numbers of the dtype before anything is computed of them
-    return (
-        (dtype, int(start), int(end)) if dtype.category == dtypes.INTEGRAL else (dtype, start, end)
-    )
+    start, end = (promotion.checked_number(int(number), dtype) for number in (start, end))
+    period = None if dtype.is_signed else 256**dtype.itemsize
+    return (dtype, start, end) if period is None else (dtype, start % period, end % period)
 
 
 def _dtype_between(name, start, end, options):

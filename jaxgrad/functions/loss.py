@@ -84,6 +84,7 @@ def margin_ranking_loss(
     tensor([1.])
     """
     input1, input2, target = widened(input1, input2, target)
+    margin = float(margin) if isinstance(margin, int) else margin  # integers give floats
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -123,12 +124,14 @@ def hinge_embedding_loss(
     """Return `input` for the target 1 and `max(0, margin - input)` for -1, reduced.
 
     input: distances, floating point. target: 1 or -1; both broadcast. The sum of both for another
-    target.
+    target. Distances that are integers give integers, for which a margin is cut to one.
 
     >>> jaxgrad.hinge_embedding_loss(jaxgrad.tensor([0.25, 0.25]), jaxgrad.tensor([1.0, -1.0]))
     tensor([0.2500, 0.7500])
     """
     input, target = widened(input, target)
+    if input.dtype.category < dtypes.FLOATING:
+        margin = int(margin)
     unlike = ops.where(target != 1, (margin - input).clamp_min(0), 0)
     return reduced(unlike + ops.where(target != -1, input, 0), reduction)
 

@@ -87,6 +87,12 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     )
 
 
+def _has_channels_of(input, *tensors) -> bool:
+    """Whether all of these tensors have an element for each channel of `input`."""
+    channels = input.shape[1:2]
+    return bool(channels) and all(t is None or t.shape == channels for t in tensors)
+
+
 def _batch_normalized(input, weight, bias, running_mean, running_var, training, momentum, eps):
     normalize = ops._native_batch_norm_legit_functional
     result, mean, rstd, *moved = normalize(
@@ -130,8 +136,11 @@ def batch_norm(
     tensor([[-1.],
             [ 1.]])
     """
-    if input.ndim == 1 and not input.numel():
-        return input.clone()  # as in PyTorch, which asks for no channels then
+    if not input.numel() and not _has_channels_of(input, weight, bias, running_mean, running_var):
+        # as in PyTorch, which asks for no channels then
+        result = input.clone()
+        result = result if weight is None else result * weight[0]
+        return result if bias is None else result + bias[0]
     return _batch_normalized(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )[0]

@@ -327,7 +327,8 @@ class Operator:
             if present is not None:
                 return self.bind(*present)
         if "number_first" in tags:
-            args = with_tensors(args)
+            is_quotient = overloads.name == "div" and kwargs.get("rounding_mode") is None
+            args = with_tensors(args, is_quotient)
         chosen, bound = resolution.resolve(
             self.name, overloads.signatures, args, kwargs, _is_tensor
         )

@@ -503,3 +503,13 @@ def test_integers_compare_with_floats_in_the_default_dtype():
 def test_a_format_of_a_tensor_that_is_written():
     with pytest.raises(RuntimeError, match="'memory_format' argument is incompatible with 'out'"):
         jaxgrad.empty(2, out=jaxgrad.ones(2), memory_format=jaxgrad.contiguous_format)
+
+
+def test_ends_of_ranges_are_numbers_of_an_integer_dtype():
+    """As PyTorch 2.13 prints them: -1 is 255 as a byte, 300 is none."""
+    assert jaxgrad.linspace(-1, 3, 4, dtype=jaxgrad.uint8).tolist() == [255, 171, 87, 3]
+    for function, end in ((jaxgrad.linspace, 300), (jaxgrad.logspace, 200)):
+        with pytest.raises(
+            RuntimeError, match="cannot be converted to type u?int8_t without overf"
+        ):
+            function(0, end, 4, dtype=jaxgrad.uint8 if end == 300 else jaxgrad.int8)

@@ -331,3 +331,23 @@ def test_a_variance_that_is_an_integer():
     assert losses[0].item() == losses[1].item()
     with pytest.raises(ValueError, match="var has negative entry/entries"):
         F.gaussian_nll_loss(x, x, -1)
+
+
+def test_hinge_embedding_loss_of_integers():
+    """Integers, as PyTorch 2.13 prints them: a margin is cut to an integer, bytes wrap around."""
+    distances, target = jaxgrad.tensor([0, 1, 2, 3]), jaxgrad.tensor([-1, -1, 1, -1])
+    losses = F.hinge_embedding_loss(distances, target, margin=2.5, reduction="none")
+    assert losses.dtype == jaxgrad.int64 and losses.tolist() == [2, 1, 2, 0]
+    in_bytes = F.hinge_embedding_loss(distances.to(jaxgrad.uint8), target, reduction="none")
+    assert in_bytes.tolist() == [1, 0, 2, 254]
+    with pytest.raises(RuntimeError, match="could not infer output dtype"):
+        F.hinge_embedding_loss(distances, target)
+    with pytest.raises(RuntimeError, match="Subtraction"):
+        F.hinge_embedding_loss(distances.bool(), target)
+    # a margin is a float, and so are losses of integers
+    assert F.margin_ranking_loss(distances, distances + 1, target).item() == 0.25
+
+
+def test_cross_entropy_needs_a_dimension_of_classes():
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        F.cross_entropy(jaxgrad.tensor(1.0), jaxgrad.zeros(2))

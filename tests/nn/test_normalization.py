@@ -102,3 +102,14 @@ def test_evaluation_needs_both_running_statistics(missing):
 def test_root_mean_square_over_more_dimensions_than_there_are():
     with pytest.raises(ValueError, match="Input tensor must have at least 2 dimensions"):
         jaxgrad.nn.functional.rms_norm(jaxgrad.ones(3), (2, 3))
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2, 3)])
+def test_batch_norm_of_empty_inputs_asks_for_no_channels(shape):
+    """As in PyTorch 2.13, where statistics stay and the gradient of the weight is 0."""
+    layer, x = jaxgrad.nn.BatchNorm1d(3), jaxgrad.zeros(shape, requires_grad=True)
+    result = layer(x)
+    result.sum().backward()
+    assert result.shape == x.grad.shape == shape
+    assert layer.weight.grad.tolist() == layer.running_mean.tolist() == [0, 0, 0]
+    assert layer.num_batches_tracked.item() == 1

@@ -70,3 +70,11 @@ def test_numbers_alone_are_refused(name):
         TypeError, match="argument 'input' \\(position 1\\) must be Tensor, not int"
     ):
         getattr(torch, name)(*numbers)
+
+
+def test_quotients_of_numbers_beyond_the_dtype_of_a_tensor():
+    """The numbers as PyTorch 2.13 prints them: only a rounded quotient cuts 300 to 44."""
+    three = torch.tensor(3, dtype=torch.uint8)
+    assert torch.div(300, three).item() == torch.true_divide(300, three).item() == 100
+    assert torch.div(-3, three).item() == -1
+    assert torch.div(300, three, rounding_mode="floor").item() == 14

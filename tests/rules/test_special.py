@@ -2,6 +2,8 @@
 derivatives that PyTorch lacks or has inaccurately, against mpmath's numbers.
 """
 
+import math
+
 import jax
 import numpy
 import pytest
@@ -151,3 +153,11 @@ def test_degrees_may_be_traced_and_batched():
     assert compiled.tolist() == expected.tolist()
     numpy.testing.assert_allclose(batched, expected.numpy(), 1e-6)
     count("closed forms", 2)
+
+
+def test_zeta_below_one_is_not_defined():
+    """As PyTorch 2.13 prints it, also at a pole of the second argument."""
+    exponents, starts = jaxgrad.tensor([0.0, 0.5, 1.0, 2.0]), jaxgrad.tensor([0.0, 1.0, 1.0, 1.0])
+    values = jaxgrad.special.zeta(exponents, starts)
+    assert values.isnan().tolist() == [True, True, False, False]
+    assert values[2:].tolist() == pytest.approx([math.inf, math.pi**2 / 6])
