@@ -510,6 +510,6 @@ def test_ends_of_ranges_are_numbers_of_an_integer_dtype():
     assert jaxgrad.linspace(-1, 3, 4, dtype=jaxgrad.uint8).tolist() == [255, 171, 87, 3]
     for function, end in ((jaxgrad.linspace, 300), (jaxgrad.logspace, 200)):
         with pytest.raises(
-            RuntimeError, match="cannot be converted to type u?int8_t without overf"
+            RuntimeError, match=r"cannot be converted to type u?int8_t without overf"
         ):
             function(0, end, 4, dtype=jaxgrad.uint8 if end == 300 else jaxgrad.int8)
