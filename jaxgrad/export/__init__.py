@@ -71,7 +71,10 @@ def save(ep: ExportedProgram, f, *, extra_files=None, opset_version=None, pickle
     torch.Size([1, 1])
     """
     if not isinstance(ep, ExportedProgram):
-        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got {ep!r}")
+        raise TypeError(
+            "The 'ep' parameter must be an instance of 'ExportedProgram', got "
+            f"{type(ep).__name__!r} instead: save(export(module, args), path)"
+        )
     write_program(ep, f, extra_files)
 
 

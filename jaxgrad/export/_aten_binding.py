@@ -28,10 +28,11 @@ def bound(name: str, args: tuple, kwargs: dict) -> BoundCall | None:
     """The call of the first overload that takes these arguments; None if there is none."""
     known = schemas(name)
     ordered = sorted(known, key=lambda overload: _rank(known[overload]))
-    # a number stands for a tensor where no overload takes numbers: x.add(1) is add.Tensor
-    for takes_numbers in (False, True):
+    # a number stands for a tensor where no overload takes numbers: x.add(1) is add.Tensor;
+    # ints in a row for a list, where no overload takes them as they are: x.view(2, 3)
+    for takes_numbers, packs in ((False, False), (False, True), (True, False), (True, True)):
         for overload in ordered:
-            values = _values(known[overload], args, kwargs, takes_numbers)
+            values = _values(known[overload], args, kwargs, takes_numbers, packs)
             if values is not None:
                 schema = known[overload]
                 return BoundCall(f"{name}.{overload}", *_written(schema, values), schema)
@@ -52,10 +53,12 @@ _STATISTICS = dict.fromkeys(
 )
 
 
-def _values(schema: Schema, args, kwargs, takes_numbers: bool) -> dict[str, Any] | None:
+def _values(
+    schema: Schema, args, kwargs, takes_numbers: bool, packs: bool
+) -> dict[str, Any] | None:
     """The values of the arguments by their names; None if they do not fit."""
     positional = [argument for argument in schema.arguments if not argument.keyword_only]
-    args = _packed(positional, args)
+    args = _packed(positional, args) if packs else args
     kwargs = _renamed(schema, kwargs)
     if len(args) > len(positional) or not kwargs.keys() <= {*schema.names}:
         return None
@@ -68,7 +71,9 @@ def _values(schema: Schema, args, kwargs, takes_numbers: bool) -> dict[str, Any]
             if argument.default is REQUIRED:
                 return None
             continue
-        is_operand = takes_numbers and argument is not schema.arguments[0]
+        # of decompositions 1 - x, which Python writes as rsub
+        is_first = argument is schema.arguments[0] and schema.name != "sub"
+        is_operand = takes_numbers and not is_first
         value = _converted(argument.type, values[argument.name], is_operand)
         if value is REQUIRED:
             return None

@@ -20,7 +20,7 @@ from ..state.ownership import is_internal, root
 from ._errors import Decided, UserError
 from ._extents import UNBOUNDED, Range
 from ._narrowing import fixed, joined, multiples, named, narrowed, raised, varies, with_remainders
-from ._violations import refusal
+from ._violations import reads_numbers, refusal
 from .dynamic_shapes import Shapes
 
 jax_export = LateModule("jax.export")
@@ -160,7 +160,22 @@ def _further(shapes: Shapes, error) -> Shapes | None:
         return joined(shapes, kept, gone)
     if not symbols and _is_shape_error(error):
         optional = [s for s in shapes.ranges if s in shapes.optional][-1:]
-    return fixed(shapes, optional[-1:]) if optional else None
+    if optional or symbols or reads_numbers(error):
+        return fixed(shapes, optional[-1:]) if optional else None
+    return _without_differences(shapes)
+
+
+def _without_differences(shapes: Shapes) -> Shapes | None:
+    """Shapes for code that raises an error of its own, such as of sizes that must be equal: sizes
+    that are equal in the example become one, or all that may be numbers do.
+    """
+    known = shapes
+    for pair in itertools.combinations(shapes.ranges, 2):
+        if {*pair} <= shapes.optional & known.ranges.keys() and _may_be_one(known, pair):
+            known = joined(known, *pair)
+    if known is not shapes:
+        return known
+    return fixed(shapes, [*shapes.optional]) if shapes.optional else None
 
 
 def _bounds(message) -> list[tuple]:

@@ -17,6 +17,7 @@ from ..late import LateModule
 from ..tape.symbolic_number import GuardOnDataDependentSymNode, Varying
 from ..tape.symbolic_size import exporting
 from ..tape.tensor import Tensor, abstract_value, set_abstract_value, wrap
+from . import _composed
 from ._graph import Graph
 from ._python_calls import call_of
 from ._recorder import Recorder, is_node
@@ -35,7 +36,7 @@ class DecomposingRecorder(Recorder):
 
     def __init__(self, table: Mapping[str, Callable]):
         super().__init__(None)
-        self.table, self.origin = table, {}
+        self.table, self.origin = {**table, **_composed.CALLS}, {}
         self._open: list[str] = []
 
     def __torch_function__(self, public, types, args=(), kwargs=None):
@@ -71,7 +72,7 @@ class DecomposingRecorder(Recorder):
 def decomposed(graph: Graph, table: Mapping[str, Callable]) -> Graph:
     """The graph without the operators of a table; table: as in `DecomposingRecorder`."""
     names = {_full_name(node.target) for node in graph.nodes.nodes if node.op == "call_function"}
-    if names.isdisjoint(table):
+    if names.isdisjoint({**table, **_composed.CALLS}):
         graph.nodes.eliminate_dead_code()
         return graph
     rewriting = _Rewriting(graph, table)
@@ -82,8 +83,13 @@ def decomposed(graph: Graph, table: Mapping[str, Callable]) -> Graph:
 
 
 def _full_name(target) -> str:
-    """The name of an overload of aten, `linear.default`; "" for another target."""
-    return target.__name__ if hasattr(target, "overloadpacket") else ""
+    """The name of an overload of aten, `linear.default`, or of a function of nn.functional,
+    `functional.normalize`; "" for another target.
+    """
+    if hasattr(target, "overloadpacket"):
+        return target.__name__
+    is_functional = getattr(target, "__module__", "").startswith("jaxgrad.nn.")
+    return f"functional.{target.__name__}" if is_functional else ""
 
 
 class _Rewriting:

@@ -11,20 +11,11 @@ import math
 from .. import ops
 from ..core.device import contiguous_format
 from ..core.symbolic_extents import is_symbolic
-from . import _recurrent_decompositions
+from . import _loss_decompositions, _recurrent_decompositions
+from ._einsum_decomposition import einsum
+from ._memory import viewed
 
 aten = ops.aten
-
-
-def _viewed(input, shape):
-    """The tensor in another shape; that of a copy where it has to be."""
-    if [*input.shape] == [*shape]:
-        return input
-    try:
-        return aten.view.default(input, [*shape])
-    except RuntimeError:  # its memory has another order
-        copy = aten.clone.default(input, memory_format=contiguous_format)
-        return aten.view.default(copy, [*shape])
 
 
 def _permuted(input, *dims):
@@ -45,13 +36,6 @@ def _unsqueezed(input, *dims):
     return input
 
 
-def _reduced(loss, reduction):
-    """The mean or the sum of a loss. reduction: 0 for none, 1 for the mean, 2 for the sum."""
-    if reduction == 0:
-        return loss
-    return aten.mean.default(loss) if reduction == 1 else aten.sum.dim_IntList(loss, [])
-
-
 def _as(dtype, input):
     return (
         input
@@ -69,11 +53,11 @@ def linear(input, weight, bias=None):
     sizes = [math.prod(input.shape[:-1]), input.shape[-1]]
     if bias is None:
         columns = aten.permute.default(weight, [1, 0])
-        result = aten.mm.default(_viewed(input, sizes), columns)
+        result = aten.mm.default(viewed(input, sizes), columns)
     else:
-        rows = _viewed(input, sizes)
+        rows = viewed(input, sizes)
         result = aten.addmm.default(bias, rows, aten.permute.default(weight, [1, 0]))
-    return _viewed(result, [*input.shape[:-1], weight.shape[0]])
+    return viewed(result, [*input.shape[:-1], weight.shape[0]])
 
 
 def dot(self, tensor):
@@ -98,8 +82,8 @@ def matmul(self, other):
     if self.ndim == 2 and other.ndim == 2:
         return aten.mm.default(self, other)
     if other.ndim == 2:
-        rows = _viewed(self, [math.prod(self.shape[:-1]), self.shape[-1]])
-        return _viewed(aten.mm.default(rows, other), [*self.shape[:-1], other.shape[1]])
+        rows = viewed(self, [math.prod(self.shape[:-1]), self.shape[-1]])
+        return viewed(aten.mm.default(rows, other), [*self.shape[:-1], other.shape[1]])
     return _batched_product(self, other)
 
 
@@ -111,8 +95,8 @@ def _batched_product(self, other):
     for factor in (self, other):
         shape = [*batch, *factor.shape[-2:]]
         expanded = aten.expand.default(factor, shape)
-        factors.append(_viewed(expanded, [math.prod(batch), *factor.shape[-2:]]))
-    return _viewed(aten.bmm.default(*factors), [*batch, self.shape[-2], other.shape[-1]])
+        factors.append(viewed(expanded, [math.prod(batch), *factor.shape[-2:]]))
+    return viewed(aten.bmm.default(*factors), [*batch, self.shape[-2], other.shape[-1]])
 
 
 def _broadcast(first, second) -> list:
@@ -122,63 +106,6 @@ def _broadcast(first, second) -> list:
         [*[1] * (count - len(first)), *first], [*[1] * (count - len(second)), *second], strict=True
     )
     return [b if not is_symbolic(a) and a == 1 else a for a, b in pairs]
-
-
-def einsum(equation, operands, *, path=None):
-    text = equation.replace(" ", "")
-    left, arrow, result = text.partition("->")
-    terms = left.split(",")
-    names = "".join(terms)
-    if not arrow:
-        result = "".join(sorted(name for name in {*names} if names.count(name) == 1))
-    is_plain = names.isalpha() and all(len({*term}) == len(term) for term in (*terms, result))
-    if not is_plain or len(terms) > 2:
-        return NotImplemented
-    if len(terms) == 1:
-        return _arranged(*operands, terms[0], result)
-    return _contracted(*operands, *terms, result)
-
-
-def _arranged(operand, term, result):
-    """The sum over the dimensions of a term that the result lacks, in its order."""
-    gone = [place for place, name in enumerate(term) if name not in result]
-    operand = aten.sum.dim_IntList(operand, gone) if gone else operand
-    kept = [name for name in term if name in result]
-    order = [kept.index(name) for name in result]
-    return operand if order == [*range(len(order))] else aten.permute.default(operand, order)
-
-
-def _contracted(first, second, term, other, result):
-    """A product of two tensors as one of batches of matrices."""
-    alone = "".join(name for name in term if name not in other + result)
-    first, term = _summed(first, term, alone)
-    alone = "".join(name for name in other if name not in term + result)
-    second, other = _summed(second, other, alone)
-    batch = "".join(name for name in term if name in other and name in result)
-    inner = "".join(name for name in term if name in other and name not in result)
-    rows = "".join(name for name in term if name not in other)
-    columns = "".join(name for name in other if name not in term)
-    extents = {
-        **dict(zip(term, first.shape, strict=True)),
-        **dict(zip(other, second.shape, strict=True)),
-    }
-    sizes = {part: [extents[name] for name in part] for part in (batch, rows, inner, columns)}
-    counts = {part: math.prod(sizes[part]) for part in sizes}
-    first = _viewed(
-        _arranged(first, term, batch + rows + inner), [counts[batch], counts[rows], counts[inner]]
-    )
-    second = _viewed(
-        _arranged(second, other, batch + inner + columns),
-        [counts[batch], counts[inner], counts[columns]],
-    )
-    product = aten.bmm.default(first, second)
-    product = _viewed(product, [*sizes[batch], *sizes[rows], *sizes[columns]])
-    return _arranged(product, batch + rows + columns, result)
-
-
-def _summed(operand, term, alone):
-    rest = "".join(name for name in term if name not in alone)
-    return (_arranged(operand, term, rest) if alone else operand), rest
 
 
 def outer(self, vec2):
@@ -322,9 +249,9 @@ def instance_norm(
     if running_mean is not None or weight is not None or bias is not None or not use_input_stats:
         return NotImplemented
     rows, channels, *extents = input.shape
-    joined = _viewed(input, [1, rows * channels, *extents])
+    joined = viewed(input, [1, rows * channels, *extents])
     legit = aten._native_batch_norm_legit.no_stats
-    return _viewed(legit(joined, None, None, True, momentum, eps)[0], input.shape)
+    return viewed(legit(joined, None, None, True, momentum, eps)[0], input.shape)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -394,7 +321,7 @@ def scaled_dot_product_attention(
 
 
 def reshape(self, shape):
-    return _viewed(self, _sizes(self, shape))
+    return viewed(self, _sizes(self, shape))
 
 
 def _sizes(input, shape) -> list:
@@ -418,7 +345,7 @@ def flatten(self, start_dim=0, end_dim=-1):
         return aten.view.default(self, [1])
     start, end = start_dim % self.ndim, end_dim % self.ndim
     shape = self.shape
-    return _viewed(self, [*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]])
+    return viewed(self, [*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]])
 
 
 def unflatten(self, dim, sizes):
@@ -428,7 +355,7 @@ def unflatten(self, dim, sizes):
     if places:
         rest = math.prod([size for i, size in enumerate(sizes) if i != places[0]])
         sizes[places[0]] = self.shape[dim] // rest
-    return _viewed(self, [*self.shape[:dim], *sizes, *self.shape[dim + 1 :]])
+    return viewed(self, [*self.shape[:dim], *sizes, *self.shape[dim + 1 :]])
 
 
 def transposed(self):
@@ -483,8 +410,8 @@ def _counted(extent, beside):
 def roll(self, shifts, dims=()):
     shifts, dims = _all(1, shifts), _all(1, dims) if dims != () else []
     if not dims:
-        flat = _viewed(self, [math.prod(self.shape)])
-        return _viewed(roll(flat, shifts, [0]), self.shape)
+        flat = viewed(self, [math.prod(self.shape)])
+        return viewed(roll(flat, shifts, [0]), self.shape)
     for shift, dim in zip(shifts, dims, strict=True):
         extent = self.shape[dim]
         if is_symbolic(extent) or not extent:
@@ -522,7 +449,7 @@ def repeat_interleave(self, repeats, dim=None, *, output_size=None):
     dim, shape = dim % self.ndim, self.shape
     copies = aten.unsqueeze.default(self, dim + 1)
     copies = aten.expand.default(copies, [*shape[: dim + 1], repeats, *shape[dim + 1 :]])
-    return _viewed(copies, [*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]])
+    return viewed(copies, [*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]])
 
 
 def squeeze_dim(self, dim):
@@ -550,10 +477,10 @@ def pad(self, pad, mode="constant", value=None):
 def pixel_shuffle(self, upscale_factor):
     *batch, channels, rows, columns = self.shape
     factor, count = upscale_factor, len(batch)
-    parts = _viewed(self, [*batch, channels // factor**2, factor, factor, rows, columns])
+    parts = viewed(self, [*batch, channels // factor**2, factor, factor, rows, columns])
     order = [*range(count), *[count + place for place in (0, 3, 1, 4, 2)]]
     parts = aten.permute.default(parts, order)
-    return _viewed(parts, [*batch, channels // factor**2, rows * factor, columns * factor])
+    return viewed(parts, [*batch, channels // factor**2, rows * factor, columns * factor])
 
 
 # ---- elementwise functions
@@ -725,7 +652,7 @@ def like(value):
     return new
 
 
-# ---- reductions and losses
+# ---- reductions
 
 
 def total(self, dtype=None):
@@ -754,94 +681,6 @@ def std_dim(self, dim, unbiased=True, keepdim=False):
 
 def std_all(self, unbiased=True):
     return aten.sqrt.default(_variance(self, None, int(unbiased), False))
-
-
-def mse_loss(self, target, reduction=1):
-    return _reduced(square(aten.sub.Tensor(self, target)), reduction)
-
-
-def l1_loss(self, target, reduction=1):
-    return _reduced(aten.abs.default(aten.sub.Tensor(self, target)), reduction)
-
-
-def smooth_l1_loss(self, target, reduction=1, beta=1.0):
-    if not beta:
-        return l1_loss(self, target, reduction)
-    distance = aten.abs.default(aten.sub.Tensor(self, target))
-    is_near = aten.lt.Scalar(distance, beta)
-    near = aten.div.Tensor(aten.mul.Tensor(square(distance), 0.5), beta)
-    far = aten.sub.Tensor(distance, 0.5 * beta)
-    return _reduced(aten.where.self(is_near, near, far), reduction)
-
-
-def huber_loss(self, target, reduction=1, delta=1.0):
-    distance = aten.abs.default(aten.sub.Tensor(self, target))
-    is_near = aten.lt.Scalar(distance, delta)
-    near = aten.mul.Tensor(aten.mul.Tensor(distance, 0.5), distance)
-    far = aten.mul.Tensor(aten.sub.Tensor(distance, 0.5 * delta), delta)
-    return _reduced(aten.where.self(is_near, near, far), reduction)
-
-
-def binary_cross_entropy(self, target, weight=None, reduction=1):
-    def limited(logarithms):
-        least = aten.full.default([], -100, dtype=self.dtype, device=self.device)
-        return aten.maximum.default(logarithms, least)
-
-    absent = aten.sub.Tensor(target, 1)
-    absent = aten.mul.Tensor(absent, limited(aten.log1p.default(aten.neg.default(self))))
-    loss = aten.sub.Tensor(absent, aten.mul.Tensor(target, limited(aten.log.default(self))))
-    return _reduced(loss if weight is None else aten.mul.Tensor(loss, weight), reduction)
-
-
-def soft_margin_loss(self, target, reduction=1):
-    product = aten.mul.Tensor(aten.neg.default(target), self)
-    return _reduced(aten.log1p.default(aten.exp.default(product)), reduction)
-
-
-def binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=None, reduction=1):
-    if weight is not None or pos_weight is not None:
-        return NotImplemented
-    loss = aten.mul.Tensor(rsub(target, 1), self)
-    return _reduced(aten.sub.Tensor(loss, log_sigmoid(self)), reduction)
-
-
-def nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
-    if not 0 < self.ndim <= 2:
-        return NotImplemented
-    dim = self.ndim - 1
-
-    def counted(values):
-        """The numbers of targets that are not ignored, and zeros."""
-        is_counted = aten.ne.Scalar(target, ignore_index)
-        return aten.where.self(
-            is_counted, values, aten.scalar_tensor.default(0, dtype=values.dtype)
-        )
-
-    if weight is not None:
-        weight = _viewed(weight, [1, weight.shape[0]]) if dim else weight
-        self = aten.mul.Tensor(self, weight)
-    places = aten.unsqueeze.default(counted(target), dim)
-    chosen = aten.squeeze.dims(aten.gather.default(self, dim, places), [dim])
-    loss = counted(aten.neg.default(chosen))
-    if reduction != 1:
-        return _reduced(loss, reduction)
-    if weight is None:
-        weights = aten.ne.Scalar(target, ignore_index)
-        count = aten._to_copy.default(aten.sum.dim_IntList(weights, []), dtype=self.dtype)
-        return aten.div.Tensor(aten.sum.dim_IntList(loss, []), count)
-    wide = aten.expand.default(weight, [*self.shape])
-    weights = counted(aten.squeeze.dims(aten.gather.default(wide, dim, places), [dim]))
-    total = aten.sum.dim_IntList(weights, [])
-    return aten.div.Tensor(aten.sum.dim_IntList(loss, []), total)
-
-
-def cross_entropy_loss(
-    self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0
-):
-    if self.ndim > 2 or target.is_floating_point() or label_smoothing:
-        return NotImplemented
-    logs = aten._log_softmax.default(self, self.ndim - 1, False)
-    return nll_loss(logs, target, weight, reduction, ignore_index)
 
 
 COUNTS = (1, 2, 3)
@@ -875,7 +714,7 @@ FUNCTIONS = {
     "dropout.default": dropout,
     "scaled_dot_product_attention.default": scaled_dot_product_attention,
     "reshape.default": reshape,
-    "view_as.default": lambda self, other: _viewed(self, other.shape),
+    "view_as.default": lambda self, other: viewed(self, other.shape),
     "expand_as.default": lambda self, other: aten.expand.default(self, [*other.shape]),
     "flatten.using_ints": flatten,
     "unflatten.int": unflatten,
@@ -951,15 +790,7 @@ FUNCTIONS = {
     "floor_divide.default": lambda self, other: aten.div.Tensor_mode(
         self, other, rounding_mode="floor"
     ),
-    "huber_loss.default": huber_loss,
-    "binary_cross_entropy.default": binary_cross_entropy,
-    "soft_margin_loss.default": soft_margin_loss,
-    "mse_loss.default": mse_loss,
-    "l1_loss.default": l1_loss,
-    "smooth_l1_loss.default": smooth_l1_loss,
-    "binary_cross_entropy_with_logits.default": binary_cross_entropy_with_logits,
-    "nll_loss_nd.default": nll_loss,
-    "cross_entropy_loss.default": cross_entropy_loss,
     "einsum.default": einsum,
+    **_loss_decompositions.FUNCTIONS,
     **_recurrent_decompositions.FUNCTIONS,
 }

@@ -32,6 +32,11 @@ def program_of(
             "Expecting `args` to be a tuple of example positional inputs, got "
             f"{type(args)}: write (x,) for one input"
         )
+    if isinstance(target, type) and issubclass(target, Module):
+        raise ValueError(
+            f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(target)}: "
+            f"{target.__name__} is a class; make a module of it, {target.__name__}(...)"
+        )
     kwargs = dict(kwargs or {})
     shapes = shapes_of(target, args, kwargs, dynamic_shapes)
     return program_for(target, args, kwargs, shapes, platforms=platforms, with_vjp=with_vjp)

@@ -4,6 +4,7 @@ arguments in another order than `aten.batch_norm`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 from ..core import dtypes
@@ -232,7 +233,12 @@ def _loss(name: str, parameter: str | None = None, default=None):
     """A loss of an input and a target; parameter: the name of a further number."""
 
     def parts(input, target, size_average=None, reduce=None, reduction="mean", *values, **by_name):
-        further = (values[0] if values else by_name.pop(parameter, default),) if parameter else ()
+        further = ()
+        if parameter:
+            first, *values = values or [by_name.pop(parameter, default)]
+            further = (first,)
+        if any(value is not None for value in (*values, *by_name.values())):
+            return None  # weights
         return name, (input, target, _REDUCTIONS[reduction], *further), {}
 
     return parts
@@ -267,6 +273,53 @@ def _kl_div(input, target, size_average=None, reduce=None, reduction="mean", log
     if reduction == "batchmean":
         return None
     return "kl_div", (input, target, _REDUCTIONS[reduction]), {"log_target": log_target}
+
+
+def _poisson_nll_loss(
+    input,
+    target,
+    log_input=True,
+    full=False,
+    size_average=None,
+    eps=1e-8,
+    reduce=None,
+    reduction="mean",
+):
+    args = input, target, log_input, full, eps, _REDUCTIONS[reduction]
+    return "poisson_nll_loss", args, {}
+
+
+def _margin_loss(name: str, default: float):
+    """A loss of two tensors with a margin, and a third tensor."""
+
+    def parts(
+        input1, input2, target, margin=default, size_average=None, reduce=None, reduction="mean"
+    ):
+        return name, (input1, input2, target, margin, _REDUCTIONS[reduction]), {}
+
+    return parts
+
+
+def _hinge_embedding_loss(
+    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
+):
+    return "hinge_embedding_loss", (input, target, margin, _REDUCTIONS[reduction]), {}
+
+
+def _triplet_margin_loss(
+    anchor,
+    positive,
+    negative,
+    margin=1.0,
+    p=2,
+    eps=1e-6,
+    swap=False,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+):
+    args = anchor, positive, negative, margin, float(p), eps, swap, _REDUCTIONS[reduction]
+    return "triplet_margin_loss", args, {}
 
 
 def _softmax(name: str):
@@ -329,6 +382,11 @@ FUNCTIONAL: dict[str, Callable[..., Parts | None]] = {
     "binary_cross_entropy": _binary_cross_entropy,
     "binary_cross_entropy_with_logits": _bce_with_logits,
     "kl_div": _kl_div,
+    "poisson_nll_loss": _poisson_nll_loss,
+    "margin_ranking_loss": _margin_loss("margin_ranking_loss", 0.0),
+    "cosine_embedding_loss": _margin_loss("cosine_embedding_loss", 0.0),
+    "triplet_margin_loss": _triplet_margin_loss,
+    "hinge_embedding_loss": _hinge_embedding_loss,
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
     "pad": _pad,
@@ -336,6 +394,23 @@ FUNCTIONAL: dict[str, Callable[..., Parts | None]] = {
     "unfold": _unfold,
     "fold": _fold,
 }
+
+
+def _reduces_by_name(parts: Callable) -> Callable:
+    """The same for calls without `size_average` and `reduce`, which decide the reduction too."""
+    signature = inspect.signature(parts)
+    if "size_average" not in signature.parameters:
+        return parts
+
+    def checked(*args, **kwargs):
+        values = signature.bind(*args, **kwargs).arguments
+        is_old = any(values.get(name) is not None for name in ("size_average", "reduce"))
+        return None if is_old else parts(*args, **kwargs)
+
+    return checked
+
+
+FUNCTIONAL = {name: _reduces_by_name(parts) for name, parts in FUNCTIONAL.items()}
 
 
 # ---- operators of jaxgrad's table that PyTorch calls otherwise
@@ -400,6 +475,21 @@ def _meshgrid(*tensors, indexing=None):
     return "meshgrid", ([*tensors],), by_name
 
 
+def _stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, *rest, **named):
+    # with `center` it is the overload that pads
+    args = input, n_fft, hop_length, win_length, window, center, *rest
+    return "stft", args, {} if rest else {"pad_mode": "reflect", **named}
+
+
+def _tensordot(a, b, dims=2, out=None):
+    if out is not None or isinstance(dims, Tensor):
+        return None
+    if isinstance(dims, int):
+        dims = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
+    dims = [[one] if isinstance(one, int) else [*one] for one in dims]
+    return "tensordot", (a, b, *dims), {}
+
+
 def _norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if p in ("fro", None) and out is None:
         p = 2
@@ -433,9 +523,12 @@ FUNCTIONS: dict[str, Callable[..., Parts | None]] = {
     "einsum": _einsum,
     "meshgrid": _meshgrid,
     "norm": _norm,
+    "stft": _stft,
+    "tensordot": _tensordot,
     "broadcast_tensors": _arguments_in_list("broadcast_tensors"),
     "cartesian_prod": _arguments_in_list("cartesian_prod"),
     "block_diag": _arguments_in_list("block_diag"),
     "cdist": lambda x1, x2, p=2.0, compute_mode=None: ("cdist", (x1, x2, p), {}),
+    "__invert__": lambda self: ("bitwise_not", (self,), {}),
     "__rpow__": lambda self, other: ("pow", (other, self), {}),
 }

@@ -10,6 +10,7 @@ from ..tape.tensor import Tensor
 from ..utils import _pytree as pytree
 from ._extents import Extent, Range
 from ._state import Slot, node_name
+from ._structures import agree
 from ._tracing import NUMBER, PARAMETERS, Results
 from .graph_signature import (
     ConstantArgument,
@@ -75,7 +76,7 @@ class Signature:
         shape or dtype and for another constant; nothing is computed.
         """
         leaves, spec = pytree.tree_flatten((args, self._ordered(kwargs)))
-        if spec != self.in_spec:
+        if not agree(spec, self.in_spec):
             raise ValueError(
                 "Trying to flatten user inputs with exported input tree spec: \n"
                 f"{self.in_spec}\nbut actually got inputs with tree spec of: \n{spec}\n"
@@ -112,7 +113,8 @@ class Signature:
             raise ValueError(f"{name} is {type(leaf).__name__}, and was a tensor in the example")
         if leaf.dtype is not known.dtype:
             raise AssertionError(
-                f"Guard failed: {name}.dtype == {known.dtype}, and it is {leaf.dtype}"
+                f"Guard failed: {name}.dtype == {known.dtype}, and it is {leaf.dtype}: convert it "
+                f"with .to({known.dtype})"
             )
         if leaf.ndim != len(known.extents):
             raise AssertionError(

@@ -22,9 +22,8 @@ def described(spec):
         if keys is not None and not all(isinstance(key, str | int) for key in keys):
             raise UserError(f"a file has dicts with texts and ints as keys, and not {keys}")
         return [_NAMES[kind], keys, children]
-    if pytree.is_namedtuple_class(kind) or kind is namedtuple:
-        named = context if isinstance(context, type) else kind
-        return ["namedtuple", [named.__name__, *named._fields], children]
+    if pytree.is_namedtuple_class(context):
+        return ["namedtuple", [context.__name__, *context._fields], children]
     name = pytree.SUPPORTED_NODES[kind].serialized_type_name
     if name is None:
         raise UserError(
@@ -33,6 +32,19 @@ def described(spec):
         )
     convert = pytree.SUPPORTED_NODES[kind].to_dumpable_context
     return ["class", [name, convert(context) if convert else context], children]
+
+
+def agree(spec, other) -> bool:
+    """Whether two structures are one. Of named tuples the fields count: a file has no classes."""
+    if spec == other:
+        return True
+    if spec.type is not other.type or len(spec.children_specs) != len(other.children_specs):
+        return False
+    kinds = spec.context, other.context
+    are_named = all(map(pytree.is_namedtuple_class, kinds))
+    if kinds[0] != kinds[1] and not (are_named and kinds[0]._fields == kinds[1]._fields):
+        return False
+    return all(map(agree, spec.children_specs, other.children_specs))
 
 
 def structure(text):

@@ -18,7 +18,8 @@ from ..tape.symbolic_number import GuardOnDataDependentSymNode
 from ._errors import Decided, UserError
 from ._narrowing import fixed, joined, multiples, named, varies, with_remainders
 
-LIBRARY = "a line of a library"
+# the place of an error in layers, where no line of the user's code is between
+LAYER = "forward() of the module that is exported"
 
 
 def refusal(shapes, error, succeeds) -> Exception:
@@ -33,11 +34,25 @@ def refusal(shapes, error, succeeds) -> Exception:
             "each call: leave out generator=, or pass the numbers as an argument. At "
             f"{line_of(error)}"
         )
+    if reads_numbers(error):
+        needed = message.partition("]")[0]
+        return GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression: {needed}], and a program is one for "
+            "all numbers. Choose by torch.cond or torch.where; where a size depends on numbers, as "
+            "of nonzero() and x[mask], use a mask or a fixed number of elements, as by topk(): XLA "
+            f"has no such sizes. At {error.place}"
+        )
     if not shapes.ranges:
         return error
     if _is_of_sizes(error):
         return _of_test(shapes, error)
     return _of_shapes(shapes, error, succeeds) or error
+
+
+def reads_numbers(error) -> bool:
+    """Whether code needs the numbers of a tensor that the program computes."""
+    is_plain = type(error) is RuntimeError and hasattr(error, "place")
+    return is_plain and "needs the numbers of a tensor" in str(error)
 
 
 # of numbers that are computed with sizes only: a tensor raises RuntimeError
@@ -191,11 +206,11 @@ def _of_shapes(shapes, error, succeeds) -> UserError | None:
 
 
 def line_of(error) -> str:
-    """The line of the user's code at which an error arose."""
+    """The line of the user's code at which an error arose; `LAYER` if there is none."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     users = [pair for pair in frames if not is_internal(pair[0])]
     if not users:
-        return LIBRARY
+        return LAYER
     frame, line = users[-1]
     code = linecache.getline(frame.f_code.co_filename, line).strip()
     return f"{frame.f_code.co_filename}:{line}" + (f", `{code}`" if code else "")

@@ -61,7 +61,7 @@ class Dim:
     asks for that, `Dim.STATIC` keeps the size of the example. `2 * batch + 1` is a dimension that
     is derived from another one.
 
-    Raises ValueError for a name that is no identifier, AssertionError for an empty range.
+    Raises AssertionError for a name that is no identifier, and for an empty range.
 
     >>> batch = jaxgrad.export.Dim("batch", min=3, max=64)
     >>> batch, 2 * batch
@@ -74,7 +74,7 @@ class Dim:
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
         if not name.isidentifier():
-            raise ValueError(f"Dim name must be a valid identifier, got {name!r}")
+            raise AssertionError(f"Dim name must be a valid identifier, got {name!r}")
         low, high = 0 if min is None else min, UNBOUNDED if max is None else max
         _check_range("Dim", low, high)
         self.__name__, self.min, self.max = name, low, high

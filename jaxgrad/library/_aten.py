@@ -12,7 +12,7 @@ from .. import ops
 from ..core.device import contiguous_format, preserve_format
 from ..frontend.indexing import without_masks
 from ..frontend.to import suggested_format
-from ..functions import indexing
+from ..functions import indexing, spectral
 from ..nn import functional
 from ..ops.aten import schemas
 from ..storage.inplace_check import give
@@ -130,6 +130,35 @@ def _is_strides_like(self, memory_format):
     return bool(memory_format.rank) and suggested_format(self) is memory_format
 
 
+def _stft(
+    self,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    normalized=False,
+    onesided=None,
+    return_complex=None,
+    align_to_window=None,
+):
+    return spectral.stft(
+        self,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center=False,
+        normalized=normalized,
+        onesided=onesided,
+        return_complex=return_complex,
+        align_to_window=align_to_window,
+    )
+
+
+def _tensordot(self, other, dims_self, dims_other):
+    return sys.modules["jaxgrad"].tensordot(self, other, (dims_self, dims_other))
+
+
 _LOSSES = (
     *("cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss"),
     *("triplet_margin_loss", "ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor"),
@@ -166,6 +195,9 @@ FORMS = {
             *("full_like", "rand_like", "randn_like", "randint_like"),
         )
     },
+    **dict.fromkeys(("stft", "stft.default"), _stft),
+    "stft.center": spectral.stft,
+    **dict.fromkeys(("tensordot", "tensordot.default"), _tensordot),
     "to.dtype": _to_dtype,
     "to.dtype_layout": _to,
     "_to_copy": _to_copy,

@@ -12,7 +12,7 @@ from ..core.jax_internals import lines_of, scopes_of
 from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_line
 from ..export._errors import UserError
-from ..export._violations import LIBRARY, line_of
+from ..export._violations import LAYER, line_of
 from ._conversion import converted, is_double
 from ._program import ONNXProgram
 from .errors import OnnxExporterError, UnsupportedOperatorError
@@ -30,7 +30,7 @@ def names_line():
         raise
     except Exception as error:  # the model's, jaxgrad's or JAX's
         line = line_of(error)
-        place = "" if line == LIBRARY or isinstance(error, UserError) else f", at {line}"
+        place = "" if line == LAYER or isinstance(error, UserError) else f", at {line}"
         raise OnnxExporterError(f"torch.onnx.export: {error}{place}") from error
 
 

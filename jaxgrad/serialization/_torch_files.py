@@ -116,6 +116,11 @@ class Archive(_Files):
     def _find_root(self) -> str:
         """The prefix of all names."""
         names = [name for name in self.records if name.rpartition("/")[2] == "data.pkl"]
+        if "program.jax" in self.records:
+            raise self.source.refuse(
+                "it is a file of torch.export.save or torch.jit.save: read it with "
+                "torch.export.load or torch.jit.load"
+            )
         if len(names) != 1:
             raise self.source.refuse(
                 f"the archive has {len(names)} entries called data.pkl, and torch.save writes one"

@@ -116,10 +116,11 @@ class Varying(numbers.Number):
             error.of_sizes = True
             return error
         return GuardOnDataDependentSymNode(
-            "Could not guard on data-dependent expression: the code needs the value of a "
-            f"{self.kind.__name__} that is computed of the inputs, and a program is one for all "
-            "values. Calculate with it, choose by torch.cond or torch.where, bound it by "
-            "torch._check, or make it an argument that is a number; no size may depend on it. At "
+            "Could not guard on data-dependent expression: the code needs the value of "
+            f"{'an' if self.kind is int else 'a'} {self.kind.__name__} that is computed of the "
+            "inputs, and a program is one for all values. Calculate with it, choose by torch.cond "
+            "or torch.where, bound it by torch._check, or make it an argument that is a number; no "
+            "size may depend on it. At "
             f"{place_of_caller()}"
         )
 

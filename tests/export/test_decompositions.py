@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 import jaxgrad as torch
@@ -138,6 +140,79 @@ def test_graphs_of_losses(name, reduction):
     program = export(model, (x,))
     check_values(program, model, x)
     check_values(program.run_decompositions(), model, x)
+
+
+def several_losses(x, y):
+    """Losses in one program: a program for each takes seconds."""
+    numbers, share = torch.tensor([0, 1, 3]), y.softmax(1)
+    return (
+        F.kl_div(x, share, reduction="sum"),
+        F.kl_div(x, y, reduction="batchmean", log_target=True),
+        F.poisson_nll_loss(x, y.exp() * 2, full=True),
+        F.poisson_nll_loss(x.exp(), y.exp(), log_input=False, reduction="none"),
+        F.gaussian_nll_loss(x, y, y.exp(), full=True),
+        F.cosine_embedding_loss(x, y, torch.tensor([1.0, -1.0, 1.0]), 0.2),
+        F.cross_entropy(x, numbers, label_smoothing=0.1, ignore_index=1),
+        F.cross_entropy(x, share, label_smoothing=0.1, weight=y[0].exp()),
+        F.cross_entropy(x.T[None], numbers[None], weight=y[0].exp()),
+        F.binary_cross_entropy_with_logits(x, share, y[0].exp(), pos_weight=y[1].exp()),
+        F.triplet_margin_loss(x, y, -x, p=3, swap=True),
+        F.normalize(x, 1, 0),
+        F.cosine_similarity(x, y, 0),
+        F.local_response_norm(x[None], 3),
+        F.softmin(x, 0),
+        F.softsign(F.tanhshrink(x)),
+        torch.special.xlogy(share, y.abs()),
+    )
+
+
+def test_functions_that_are_composed_of_operators():
+    torch.manual_seed(0)
+    model, x, y = Calling(several_losses), torch.randn(3, 4), torch.randn(3, 4)
+    program = export(model, (x, y)).run_decompositions()
+    whole = [name for name in targets(program).split() if name in ("loss", "norm", "similarity")]
+    assert not whole and "function" not in targets(program)
+    check_values(program, model, x, y)
+
+
+# the operators are those that torch 2.13 printed
+PRODUCT = "permute view permute view bmm view permute view"
+EINSUMS = {
+    "bi,oi->bo": f"unsqueeze permute unsqueeze permute {PRODUCT}",
+    "bi,bi->": f"permute permute {PRODUCT}",
+    "bi,oi->bio": "unsqueeze permute unsqueeze permute mul.Tensor",
+    "bi->ib": "permute",
+    "...i,ai": f"unsqueeze permute unsqueeze permute {PRODUCT}",
+}
+
+
+@pytest.mark.parametrize("equation", EINSUMS)
+def test_graphs_of_einsum(equation):
+    count = equation.partition("->")[0].count(",") + 1
+    model = Calling(lambda *tensors: torch.einsum(equation, *tensors))
+    inputs = [torch.arange(12.0).reshape(3, 4) + n for n in range(count)]
+    program = export(model, (*inputs,)).run_decompositions()
+    assert targets(program) == EINSUMS[equation]
+    check_values(program, model, *inputs)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,kj,lk->il", [(2, 3), (4, 3), (5, 4)]),
+        ("bii->bi", [(2, 3, 3)]),
+        ("i...j,...jk->...k", [(2, 5, 3), (5, 3, 4)]),
+        ("bqhd,bkhd->bhqk", [(2, 3, 2, 4), (2, 5, 2, 4)]),
+        ("ij,k->", [(2, 3), (4,)]),
+        ("ab,ab->ab", [(1, 3), (2, 3)]),
+    ],
+)
+def test_values_of_einsum(equation, shapes):
+    model = Calling(lambda *tensors: torch.einsum(equation, *tensors))
+    inputs = [torch.arange(float(math.prod(shape))).reshape(shape).cos() for shape in shapes]
+    program = export(model, (*inputs,)).run_decompositions()
+    assert "einsum" not in targets(program)
+    check_values(program, model, *inputs)
 
 
 LAYERS = [

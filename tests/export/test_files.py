@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections import namedtuple
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -138,3 +140,25 @@ def test_another_version_and_a_damaged_file():
         load(io.BytesIO(data[:-30]))
     with pytest.raises(RuntimeError, match="Parent directory"):
         save(export(nn.Identity(), (torch.ones(1),)), "/nowhere/a.pt2")
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    rest: list
+
+
+class Paired(nn.Module):
+    def forward(self, pair):
+        return Pair(pair.first + 1, [pair.rest[0].max(1)])
+
+
+def test_named_tuples_are_in_a_file():
+    pair = Pair(torch.zeros(2), [torch.eye(2)])
+    program = export(Paired(), (pair,))
+    result = load(saved(program)).module()(pair)
+    assert result._fields == Pair._fields and result.first.tolist() == [1, 1]
+    assert result.rest[0].indices.tolist() == [0, 1]
+    other = namedtuple("Other", "first others")(*pair)
+    for module in (program.module(), load(saved(program)).module()):
+        with pytest.raises(ValueError, match="input tree spec"):
+            module(other)

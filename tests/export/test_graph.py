@@ -232,6 +232,36 @@ def test_values_in_the_notes_of_nodes():
     assert str(notes["sym_size_int"]) == "n"
 
 
+def test_calls_whose_operators_have_other_arguments():
+    window = torch.ones(4)
+
+    def forward(self, x):
+        padded = torch.stft(x, 4, window=window, return_complex=True)
+        plain = torch.stft(x, 4, 2, None, window, False, return_complex=True)
+        products = torch.tensordot(x, x, 1), torch.tensordot(x, x, ([0], [0]))
+        return padded.abs(), plain.abs(), products
+
+    program = export(module(forward), (torch.ones(12),))
+    targets = [n.target for n in program.graph.nodes if n.op == "call_function"]
+    assert torch.ops.aten.tensordot.default in targets
+    check_values(program, torch.arange(12.0))
+
+
+@pytest.mark.filterwarnings("ignore:size_average")
+def test_numbers_of_parts_and_weights_of_losses():
+    # torch 2.13 has tensor_split.sections and hsplit.int here
+    def forward(self, x, w):
+        weighted = F.mse_loss(x, x * 2, weight=w), F.l1_loss(x, x * 2, weight=w)
+        total = F.mse_loss(x, w, False), F.cross_entropy(x, w, reduce=False)
+        return x.tensor_split(3, 1), torch.hsplit(x, 2), weighted, total, ~(x > 1)
+
+    x = torch.arange(8.0).reshape(2, 4)
+    program = export(module(forward), (x, x + 1))
+    targets = {str(n.target) for n in program.graph.nodes if n.op == "call_function"}
+    assert {"aten.tensor_split.sections", "aten.hsplit.int", "aten.bitwise_not.default"} <= targets
+    check_values(program, x, x + 1)
+
+
 def test_no_grad_is_in_the_graph():
     def forward(self, x):
         with torch.no_grad():
