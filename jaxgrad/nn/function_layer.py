@@ -68,10 +68,11 @@ class FunctionLayer(Module):
         return bound.arguments
 
     def __setstate__(self, state):
-        # PyTorch's layers keep fewer options than they take
+        # PyTorch's layers keep fewer options than they take; a tensor is a member, not an attribute
+        members = {*state.get("_parameters", ()), *state.get("_buffers", ())}
         options = self._signature.parameters.values()
-        defaults = {o.name: o.default for o in options if o.default is not REQUIRED}
-        super().__setstate__(defaults | state)
+        missing = [o for o in options if o.default is not REQUIRED and o.name not in members]
+        super().__setstate__({o.name: o.default for o in missing} | state)
 
     def _set_option(self, name, value):
         setattr(self, name, value)

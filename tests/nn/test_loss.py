@@ -2,6 +2,7 @@
 representations and refusals that the samples of operators do not have."""
 
 import functools
+import pickle
 
 import numpy
 import pytest
@@ -351,3 +352,31 @@ def test_hinge_embedding_loss_of_integers():
 def test_cross_entropy_needs_a_dimension_of_classes():
     with pytest.raises(IndexError, match="Dimension out of range"):
         F.cross_entropy(jaxgrad.tensor(1.0), jaxgrad.zeros(2))
+
+
+@as_torch("""
+    1.3493
+    4.1951
+    1.2625
+    -0.6333
+    0.9631
+    1.5333
+    [[6.0, 9.0], [21.0, 24.0]]
+""")
+def test_pickled_layers_keep_the_tensors_among_their_options(torch):
+    nn, x = torch.nn, torch.tensor([[0.2, 0.9, 0.4], [0.6, 0.3, 0.5]])
+    labels, classes = torch.tensor([[0.0, 1, 1], [1, 0, 1]]), torch.tensor([1, 2])
+    weight, places = torch.tensor([1.0, 2.0, 4.0]), torch.tensor([[[0.2, 0.9]]])
+    calls = [
+        (nn.BCELoss(weight), (x, labels)),
+        (nn.BCEWithLogitsLoss(weight, pos_weight=weight + 1), (x, labels)),
+        (nn.MultiLabelSoftMarginLoss(weight), (x, labels)),
+        (nn.NLLLoss(weight), (x, classes)),
+        (nn.CrossEntropyLoss(weight), (x, classes)),
+        (nn.MultiMarginLoss(weight=weight), (x, classes)),
+    ]
+    losses = [pickle.loads(pickle.dumps(layer))(*args).item() for layer, args in calls]
+    pool = nn.FractionalMaxPool2d(2, output_size=2, _random_samples=places)
+    image = torch.arange(25.0).reshape(1, 5, 5)
+    pooled = pickle.loads(pickle.dumps(pool))(image)[0].tolist()
+    return [*(round(loss, 4) for loss in losses), pooled]

@@ -92,6 +92,11 @@ def answer(function):
         return None, error
 
 
+def seeded(module, arguments):
+    jaxgrad.manual_seed(SEED)
+    return module(*arguments[0], **arguments[1])
+
+
 def without_dropout(module):
     for part in module.modules():
         if isinstance(getattr(part, "dropout", None), float):
@@ -156,6 +161,7 @@ def compare_modules(expected_kind, kind, sample, training, label):
     check(plain(dict(ours.state_dict())), plain(dict(theirs.state_dict())), label)
     for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         check(plain(dict(again.state_dict())), plain(dict(ours.state_dict())), label)
+        check(*(plain(seeded(module, arguments)) for module in (again, ours)), label)
 
 
 @pytest.mark.parametrize(

@@ -438,7 +438,8 @@ class PassTo(Pass):
             self.visit_leaf(node, gradients[0]) if is_leaf else self.step(node, gradients)
 
     def will_run(self, node):
-        return node.sequence in self.needed or node.sequence in self.ends
+        is_wanted = node.sequence in self.needed or node.sequence in self.ends
+        return is_wanted and super().will_run(node)  # the roots may lead to none of the ends
 
     def runs(self, node):
         return node.sequence in self.needed

@@ -977,6 +977,25 @@ def test_a_multi_grad_hook_of_tensors_in_the_middle(torch):
 
 
 @pytest.mark.row("F15")
+@as_torch("""
+    [False, True, True]
+    [False, False, True]
+""")
+def test_a_multi_grad_hook_does_not_await_what_the_roots_do_not_lead_to(torch):
+    x, seen = [leaf(torch, float(i)) for i in range(1, 4)], []
+
+    def hook(grads):
+        seen.append([grad is not None for grad in grads])
+
+    torch.autograd.graph.register_multi_grad_hook(x, hook)
+    product = x[1] * x[2]
+    product.backward(inputs=(x[1], x[2]), retain_graph=True)
+    product.backward(inputs=(x[0],), retain_graph=True)
+    product.backward(inputs=(x[0], x[2]))
+    return seen
+
+
+@pytest.mark.row("F15")
 def test_a_multi_grad_hook_of_the_root_of_a_pass():
     """PyTorch calls it twice, once for the root alone."""
     x, seen = leaf(jaxgrad, 2.0), []
