@@ -279,7 +279,8 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var, training):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
         if tensor is not None and tensor.ndim != 1 and name in running:
             raise RuntimeError(f"{name} must have 1 dimension, but its shape is {tensor.shape}")
-    _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    if input.size:
+        _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
 
 
 def native_batch_norm_legit_functional(

@@ -769,7 +769,7 @@ class MemoryMethods:
         strides = _strides_in(memory_format, size) if memory_format else layouts.contiguous(size)
         if size != self.shape or (memory_format and strides != self.stride()):
             _resize(self, size, strides)
-        counter_of(self).count()
+            counter_of(self).count()
         return self
 
     def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:

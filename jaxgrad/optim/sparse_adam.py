@@ -31,6 +31,8 @@ class SparseAdam(FusedOptimizer):
     tensor([2, 2, 2])
     """
 
+    added_options = ("maximize",)
+
     def __init__(
         self,
         params: Params,

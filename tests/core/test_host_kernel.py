@@ -296,3 +296,13 @@ def test_a_program_of_all_kinds_has_the_numbers_of_compiled_kernels(mode):
     torch.compiler.reset()
     with eager("compiled"):
         assert_close(on_host, steps(torch))
+
+
+def test_numbers_that_are_known_before_a_call_are_computed_without_a_warning():
+    """pytest makes an error of NumPy's warning."""
+
+    def mean_of_nothing(source):
+        return source * (jnp.sum(jnp.zeros(0)) / jnp.zeros(()))
+
+    (value,) = Block(jax.make_jaxpr(mean_of_nothing)(1.0)).function(np.float32(2))
+    assert np.isnan(value)

@@ -228,3 +228,16 @@ def test_the_order_of_dimensions_where_strides_fit_several():
             column.dim_order(ambiguity_check=formats)
     with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
         column.dim_order(ambiguity_check="yes")
+
+
+def test_a_resize_that_changes_nothing_is_no_write():
+    x, versions = torch.ones(1), []
+    for resize in (
+        lambda: x.resize_(1, 2),
+        lambda: x.resize_as_(torch.zeros(3)),
+        lambda: x.resize_(3),
+        lambda: x.resize_as_(torch.zeros(3)),
+    ):
+        resize()
+        versions.append(x._version)
+    assert versions == [1, 2, 2, 2]

@@ -113,3 +113,14 @@ def test_batch_norm_of_empty_inputs_asks_for_no_channels(shape):
     assert result.shape == x.grad.shape == shape
     assert layer.weight.grad.tolist() == layer.running_mean.tolist() == [0, 0, 0]
     assert layer.num_batches_tracked.item() == 1
+
+
+def test_an_empty_batch_has_any_dtype():
+    """As in PyTorch, where its elements are not read."""
+    norm = jaxgrad.nn.BatchNorm2d(3)
+    x = jaxgrad.zeros(0, 3, 2, 2, dtype=jaxgrad.float64, requires_grad=True)
+    result = norm(x)
+    result.sum().backward()
+    assert result.shape == x.grad.shape == x.shape and result.dtype == x.grad.dtype == x.dtype
+    assert norm.weight.grad.tolist() == [0, 0, 0] and norm.weight.grad.dtype == jaxgrad.float32
+    assert norm.running_mean.tolist() == [0, 0, 0] and norm.running_var.tolist() == [1, 1, 1]

@@ -285,3 +285,13 @@ def test_one_kernel_for_each_pass():
     output = layer(x)[0]
     assert output.grad_fn.name() == "CudnnRnnBackward0"
     assert {node.name() for node, _ in output.grad_fn.next_functions if node} == {"AccumulateGrad"}
+
+
+def test_functions_under_the_names_that_pytorch_has_in_cpp():
+    from jaxgrad import _VF
+
+    assert _VF.lstm is jaxgrad.lstm and _VF.gru_cell is jaxgrad.gru_cell
+    x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert _VF.native_dropout(x, 0.5, False)[0].tolist() == x.tolist()
+    with pytest.raises(AttributeError, match="has no attribute 'lsmt'"):
+        _VF.lsmt  # noqa: B018

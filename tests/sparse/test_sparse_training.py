@@ -270,3 +270,15 @@ PYTORCH = [5.36, 1.6646, -0.862456, 0.0, 0.1, -0.6296, -0.5784, -0.1612, -0.11, 
 def test_compiled_steps_with_padding_are_those_of_pytorch():
     values = after_steps("SGD", 0, jaxgrad.float64, jaxgrad.jit)
     numpy.testing.assert_allclose(values, PYTORCH, rtol=0, atol=1e-12)
+
+
+def test_sparse_adam_loads_states_that_lack_maximize():
+    """As PyTorch's of 1.x wrote them."""
+    x = jaxgrad.ones(3, 1, requires_grad=True)
+    optimizer = jaxgrad.optim.SparseAdam([x], lr=0.5)
+    state = optimizer.state_dict()
+    del state["param_groups"][0]["maximize"]
+    optimizer.load_state_dict(state)
+    x.grad = jaxgrad.sparse_coo_tensor([[1]], [[2.0]], (3, 1))
+    optimizer.step()
+    assert x.flatten().tolist() == pytest.approx([1, 0.5, 1])

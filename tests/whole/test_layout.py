@@ -41,6 +41,7 @@ LAYERS = (
             "__config__",
             "__future__",
             "_C",
+            "_VF",
             "_dynamo",
             "_functorch",
             "_higher_order_ops",

@@ -475,13 +475,16 @@ class Outputs:
                 "Some elements marked as dirty during the forward method were not returned as "
                 "output. The inputs that are modified inplace must all be outputs of the Function."
             )
-        if self.dirty - self.args:
-            warnings.warn(
+        strangers = self.dirty - self.args
+        if strangers:
+            message = (
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that "
-                "have been mutated should be passed to ctx.mark_dirty().",
-                UserWarning,
-                stacklevel=users_stacklevel(),
+                "have been mutated should be passed to ctx.mark_dirty()."
             )
+            marked = [value for value in self.values if id(value) in strangers]
+            if self.recorded and any(value._base is not None for value in marked):
+                raise RuntimeError(message)
+            warnings.warn(message, UserWarning, stacklevel=users_stacklevel())
         for argument in args:
             is_view = id(argument) in self.dirty and argument._base is not None
             if is_view and self.count > 1 and self.recorded:

@@ -110,7 +110,8 @@ class Block:
             call = function_of(equation)
             is_small = sum(map(bytes_of, equation.outputs)) <= KEPT
             if is_small and all(place in known for place in operands):
-                values = call(*[known[i] for i in operands])
+                with numpy.errstate(all="ignore"):  # as in a call
+                    values = call(*[known[i] for i in operands])
                 known.update(
                     zip(results, values if type(values) is list else [values], strict=True)
                 )

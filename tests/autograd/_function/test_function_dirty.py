@@ -267,6 +267,19 @@ def test_mark_dirty_of_what_is_no_tensor(torch):
 
 
 @pytest.mark.row("G29")
+@as_torch("RuntimeError('ctx.mark_dirty() received a tensor that was not an input.')")
+def test_mark_dirty_of_a_view_that_is_no_input(torch):
+    def forward(ctx, x):
+        y = x.clone().view_as(x)
+        ctx.mark_dirty(y)
+        return y
+
+    F = function(torch, forward, lambda ctx, grad: grad)
+    words = "ctx.mark_dirty() received a tensor that was not an input."
+    return error(F.apply, leaf(torch, 1.0) * 2, words=words)
+
+
+@pytest.mark.row("G29")
 @as_torch("""
     warned([UserWarning(
              'ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that '
