@@ -627,7 +627,7 @@ def multilabel_soft_margin_loss(
     number = _reduction(reduction, size_average, reduce)
     entropy = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
     entropy = entropy if weight is None else entropy * weight
-    return reduced(entropy.sum(-1) / input.shape[-1], number)
+    return reduced(entropy.sum(input.ndim - 1) / input.shape[-1], number)
 
 
 @api_boundary

@@ -380,3 +380,13 @@ def test_pickled_layers_keep_the_tensors_among_their_options(torch):
     image = torch.arange(25.0).reshape(1, 5, 5)
     pooled = pickle.loads(pickle.dumps(pool))(image)[0].tolist()
     return [*(round(loss, 4) for loss in losses), pooled]
+
+
+@as_torch("""
+    [[2.0359, 2.05], [9.782, 6.474]]
+""")
+def test_multilabel_soft_margin_loss_sums_over_the_classes_of_the_input(torch):
+    x, y = torch.arange(12.0).reshape(3, 4) / 7 - 1, torch.arange(12).reshape(3, 4) % 3 == 0
+    weight = torch.arange(24.0).reshape(2, 3, 4)
+    losses = torch.nn.functional.multilabel_soft_margin_loss(x, y.float(), weight, reduction="none")
+    return [[round(losses[i, j].item(), 4) for j in (0, 1)] for i in (0, 1)]
