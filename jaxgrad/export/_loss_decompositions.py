@@ -234,19 +234,11 @@ def xlogy(self, other):
     return aten.where.self(aten.isnan.default(other), aten.scalar_tensor.default(math.nan), product)
 
 
-FUNCTIONS = {
-    f"{name}.default": function
-    for name, function in (
-        *(("huber_loss", huber_loss), ("binary_cross_entropy", binary_cross_entropy)),
-        *(("soft_margin_loss", soft_margin_loss), ("mse_loss", mse_loss), ("l1_loss", l1_loss)),
-        *(("smooth_l1_loss", smooth_l1_loss), ("nll_loss_nd", nll_loss)),
-        ("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits),
-        *(("cross_entropy_loss", cross_entropy_loss), ("kl_div", kl_div)),
-        *(("poisson_nll_loss", poisson_nll_loss), ("margin_ranking_loss", margin_ranking_loss)),
-        *(("hinge_embedding_loss", hinge_embedding_loss),),
-        *(("cosine_embedding_loss", cosine_embedding_loss),),
-        *(("triplet_margin_loss", triplet_margin_loss), ("pairwise_distance", pairwise_distance)),
-        *(("cosine_similarity", cosine_similarity),),
-    )
-}
-FUNCTIONS["xlogy.Tensor"] = xlogy
+_BY_NAME = (
+    *(huber_loss, binary_cross_entropy, soft_margin_loss, mse_loss, l1_loss, smooth_l1_loss),
+    *(binary_cross_entropy_with_logits, cross_entropy_loss, kl_div, poisson_nll_loss),
+    *(margin_ranking_loss, hinge_embedding_loss, cosine_embedding_loss, triplet_margin_loss),
+    *(pairwise_distance, cosine_similarity),
+)
+FUNCTIONS = {f"{function.__name__}.default": function for function in _BY_NAME}
+FUNCTIONS |= {"nll_loss_nd.default": nll_loss, "xlogy.Tensor": xlogy}
