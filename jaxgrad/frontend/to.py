@@ -156,11 +156,13 @@ def _moved(self, device, dtype, copy):
 
 
 def _is_settled(value) -> bool:
-    """Whether an array stays where it is. One that was not moved to the accelerator where it is may
-    go along with others.
+    """Whether an array stays where it is. One that was not moved to the accelerator that is JAX's
+    default device may go along with others; one that a loader put on another accelerator is there.
     """
-    is_default = devices.may_differ() and chosen_place(value) is None
-    return not is_default or devices.is_cpu(frozenset(places_of(value)))
+    if not devices.may_differ() or chosen_place(value) is not None:
+        return True
+    place = frozenset(places_of(value))
+    return devices.is_cpu(place) or place != {devices.jax_device(devices.device_of_jax())}
 
 
 def suggested_format(tensor: Tensor) -> devices.memory_format:
