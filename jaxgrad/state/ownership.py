@@ -39,6 +39,11 @@ def is_internal(frame: FrameType) -> bool:
     return root(frame) in INTERNAL
 
 
+def is_internal_module(name: str) -> bool:
+    """Whether a Python module is part of jaxgrad or JAX."""
+    return name.partition(".")[0] in INTERNAL
+
+
 @functools.lru_cache(maxsize=4096)
 def is_of_library(module: str | None) -> bool:
     """Whether a Python module belongs to Python, or was installed."""

@@ -39,7 +39,14 @@ from .holder import (
     array_of,
 )
 from .objects import own_dict, referent
-from .ownership import is_closed, is_observable, is_of_library, is_value_class, reported_when_set
+from .ownership import (
+    is_closed,
+    is_internal_module,
+    is_observable,
+    is_of_library,
+    is_value_class,
+    reported_when_set,
+)
 from .snapshot import Snapshots
 
 OPAQUE = (
@@ -417,10 +424,11 @@ class StateWalk(Walk):
     # ---- functions
 
     def of_function(self, function):
-        # the compiled function itself is entered even where it is part of an installed library
-        # one that `exec` made may have no module
-        is_library = "__name__" in function.__globals__ and is_of_library(function.__module__)
-        if function is not self.root and is_library:
+        # the compiled function itself is entered even where it is part of an installed library,
+        # but not one of jaxgrad; one that `exec` made may have no module
+        module_name = function.__globals__.get("__name__")
+        is_library = module_name is not None and is_of_library(function.__module__)
+        if is_library and (function is not self.root or is_internal_module(module_name)):
             return ()
         code: list[CodeNames] = self.code.learn(function.__code__)
         module = self.snapshots.take(function.__globals__, str(function.__module__), GlobalsHolder)

@@ -397,3 +397,13 @@ def test_eager_jit_and_jvp_in_any_order(order):
     for way in order * 2:
         x = torch.tensor([0.3, -0.5, 2.0], requires_grad=True)
         np.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function", [torch.dot, torch.Tensor.dot, torch.nn.functional.pairwise_distance]
+)
+def test_functions_of_the_library_are_traced_once(function):
+    """Under a trace operators read settings of the library itself, which are no state of users."""
+    compiled, (x, y) = torch.jit(function), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    results = [compiled(x, y).item() for _ in range(4)]
+    assert results == [function(x, y).item()] * 4 and len(compiled.traces) == 1
