@@ -265,18 +265,19 @@ def resolve(
 
     Raises TypeError with the reason for each signature.
     """
-    reasons = []
+    reasons, too_large = [], None  # texts: an error would keep this frame, and its tensors
     for position, signature in enumerate(signatures):
         try:
             return position, signature.bind(args, kwargs, is_tensor)
         except Mismatch as reason:
-            reasons.append(reason)
+            reasons.append(str(reason))
+            if isinstance(reason, LargeNumber):
+                too_large = too_large or reasons[-1]
     for position, signature in enumerate(signatures):
         with contextlib.suppress(Mismatch):
             return position, signature.bind(args, kwargs, is_tensor, read_number)
-    for reason in reasons:
-        if isinstance(reason, LargeNumber):
-            raise LargeNumber(f"{name}(): {reason}")
+    if too_large is not None:
+        raise LargeNumber(f"{name}(): {too_large}")
     if len(reasons) == 1:
         raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
     got = ", ".join(
