@@ -8,10 +8,12 @@ True
 from __future__ import annotations
 
 import importlib
+import sys
 
 from .names.missing import missing_in
 
 _missing = missing_in(__name__)
+vf = sys.modules[__name__]
 
 
 def __getattr__(name: str):

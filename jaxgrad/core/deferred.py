@@ -22,7 +22,7 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, device, executor, fork, reference_counts
+from . import bounded_cache, device, executor, fork, reference_counts, spread
 from . import kernel as kernels
 from . import pending as pendings
 from .aval import struct_of, with_dual, with_strides
@@ -544,7 +544,10 @@ def _on_one_device(program, call):
         if pendings.suspended:
             return call(*arrays)
         if crosses:
-            arrays = device.at_first(arrays)
+            try:
+                arrays = device.at_first(arrays)
+            except (ValueError, jax.errors.JaxRuntimeError) as error:
+                spread.raise_lost(error)  # a copy waits for what a communication gives
         arrays, place = device.together(program.name, arrays, is_strict)
         results = call(*arrays)
         if place is not None:

@@ -7,7 +7,11 @@ from . import profiler
 
 
 class CudaError(RuntimeError):
-    """A function of CUDA's runtime has failed. code: its number."""
+    """A function of CUDA's runtime has failed. code: its number.
+
+    >>> str(jaxgrad.cuda.CudaError(2))
+    'CUDA error (2)'
+    """
 
     def __init__(self, code: int):
         super().__init__(f"CUDA error ({code})")

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from numbers import Number
 
 from ..core.tracebacks import users_stacklevel
-from ..table import parse_schema
+from ..late import LateModule
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
+
+table_schema = LateModule("jaxgrad.table.schema")
 
 
 def present_form(schema, args, kwargs):
@@ -41,12 +43,13 @@ def present_form(schema, args, kwargs):
 
 def takes_old_form(text: str) -> Callable:
     """A decorator of functions that are no operators: they take old calls of a schema too."""
-    schema = parse_schema(text)
+
+    schema = functools.cache(lambda: table_schema.parse_schema(text))
 
     def decorate(function):
         @functools.wraps(function)
         def call(*args, **kwargs):
-            present = present_form(schema, args, kwargs)
+            present = present_form(schema(), args, kwargs)
             args, kwargs = (args, kwargs) if present is None else present
             return function(*args, **kwargs)
 

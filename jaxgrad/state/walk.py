@@ -424,11 +424,9 @@ class StateWalk(Walk):
     # ---- functions
 
     def of_function(self, function):
-        # the compiled function itself is entered even where it is part of an installed library,
-        # but not one of jaxgrad; one that `exec` made may have no module
-        module_name = function.__globals__.get("__name__")
-        is_library = module_name is not None and is_of_library(function.__module__)
-        if is_library and (function is not self.root or is_internal_module(module_name)):
+        # one that `exec` made may have no module
+        is_library = "__name__" in function.__globals__ and is_of_library(function.__module__)
+        if is_library and (function is not self.root or _is_public(function)):
             return ()
         code: list[CodeNames] = self.code.learn(function.__code__)
         module = self.snapshots.take(function.__globals__, str(function.__module__), GlobalsHolder)
@@ -463,6 +461,15 @@ class StateWalk(Walk):
             if name in attributes.before
         ]
         return contents
+
+
+def _is_public(function) -> bool:
+    """Whether a function is one that jaxgrad offers. It reads no state of users, but for that of
+    its arguments. The compiled function itself is entered where another library has it.
+    """
+    is_internal = is_internal_module(function.__globals__["__name__"])
+    is_operator = hasattr(function, "operator")  # a method of one bears no name of its own
+    return is_internal and (is_operator or "<locals>" not in function.__qualname__)
 
 
 def users_functions(holder: LibraryHolder) -> list:

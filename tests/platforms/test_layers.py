@@ -174,7 +174,7 @@ def switches():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "option"), switches())
+@pytest.mark.parametrize(("name", "option"), [*switches()])
 def test_options_of_optimizers(name, option):
     model = nn.Sequential(nn.Linear(4, 3, bias=False), nn.Linear(3, 3, bias=False))
     optimizer = getattr(optim, name)(model.parameters(), lr=0.01, **{option: True})

@@ -116,7 +116,11 @@ MISTAKES = [
     (lambda: torch.device("cuda", "0"), TypeError, "'index' (position 2) must be int, not str"),
     # from training to use
     (lambda: optim.SGD(WithListOfLayers().parameters()), ValueError, "use nn.ModuleList"),
-    (lambda: torch.export.export(Branch(), (scores,)), RuntimeError, "torch.export"),
+    (
+        lambda: torch.export.export(Branch(), (scores,)),
+        RuntimeError,
+        "Choose by torch.cond",
+    ),
     (lambda: torch.ao.nn.quantized.Linear(3, 2)(scores), NotImplementedError, QUANTIZED_INPUT),
     (parametrized_by_a_function, AttributeError, "is a Module; call a function in the forward"),
     (schema_without_parentheses, ValueError, 'expected schema to look like e.g. "(Tensor x)'),
