@@ -263,8 +263,8 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
     the CPU goes along.
 
     is_strict: whether an array that was not moved must be there too. Integers need not, such as the
-    indices and keys that operators make for themselves, and on the CPU nothing need: there PyTorch
-    has all tensors that were not moved. Raises RuntimeError, for the operator of a name, if their
+    indices and keys that operators make for themselves, and beside arrays of the CPU none need:
+    PyTorch has all tensors that were not moved there. Raises RuntimeError, for the operator of a name, if their
     devices differ.
     """
     chosen = [*map(chosen_place, arrays)]
@@ -293,8 +293,8 @@ def _has_device(value) -> bool:
 
 
 def _spread(arrays, chosen, kinds) -> tuple[tuple, set]:
-    """Arrays of which some are on all devices of a mesh and the others on some of these, with the
-    others copied to all; and where they are then. As they were, where no mesh has all.
+    """Copy arrays on some devices of a mesh to all of them, if another array is on all. Returns the
+    arrays, and the devices where they are then; both as they were if no mesh has all devices.
     """
     widest = max(kinds, key=len)
     sharding = value_of(arrays[chosen.index(widest)]).sharding

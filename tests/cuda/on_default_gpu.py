@@ -1,5 +1,5 @@
 """The program that test_default_gpu.py runs in its own process: two devices of the CPU stand for
-GPUs, of which the first is JAX's default device, as where JAX finds GPUs. It prints what they give.
+GPUs. The first one is JAX's default device, as on a machine with GPUs. It prints what they give.
 """
 
 import io
