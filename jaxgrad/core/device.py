@@ -264,8 +264,8 @@ def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | Non
 
     is_strict: whether an array that was not moved must be there too. Integers need not, such as the
     indices and keys that operators make for themselves, and beside arrays of the CPU none need:
-    PyTorch has all tensors that were not moved there. Raises RuntimeError, for the operator of a name, if their
-    devices differ.
+    PyTorch has all tensors that were not moved there. Raises RuntimeError, for the operator of a
+    name, if their devices differ.
     """
     chosen = [*map(chosen_place, arrays)]
     kinds = {*chosen} - {None}
