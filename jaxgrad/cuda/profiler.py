@@ -1,8 +1,8 @@
 """Marks for a profiler that watches from outside, as torch.cuda.profiler: nothing is done.
 
 JAX's own profiler records a GPU: `jax.profiler.start_trace(folder)` and `stop_trace()`, or
-`torch.profiler`. A tool such as Nsight Systems records the whole process, or what it is told on its
-command line.
+`torch.profiler`. A tool such as Nsight Systems records the whole process, or the part that its
+options name.
 
 >>> with jaxgrad.cuda.profiler.profile():
 ...     y = jaxgrad.ones(3) * 2
