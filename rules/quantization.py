@@ -17,21 +17,27 @@ def fake_quantize_per_tensor_affine(self, scale, zero_point, quant_min, quant_ma
 def fake_quantize_per_tensor_affine_tensor_qparams(self, scale, zero_point, quant_min, quant_max):
     """The same with tensors of one element as scale and zero point."""
     _check(self, quant_min, quant_max)
-    scale, zero_point = (jnp.reshape(number, ()) for number in (scale, zero_point))
-    return _rounded(self, scale, zero_point, quant_min, quant_max)
+    return _rounded(self, *_numbers(scale, zero_point), quant_min, quant_max)
+
+
+def _numbers(scale, zero_point):
+    """Parameters of one element as numbers; the zero point is an integer, as in PyTorch."""
+    scale, zero_point = (jnp.reshape(jnp.asarray(number), ()) for number in (scale, zero_point))
+    return scale, zero_point.astype(jnp.int32)
 
 
 def fake_quantize_per_channel_affine(self, scale, zero_point, axis, quant_min, quant_max):
     """The same with a scale and a zero point for each index along `axis`."""
     _check(self, quant_min, quant_max)
+    _check_dtype("Scale", scale, dtypes.float32, dtypes.bfloat16)
+    _check_dtype("Zero-point", zero_point, dtypes.int32, dtypes.float32, dtypes.float16)
     scale, zero_point = _along(self, scale, axis), _along(self, zero_point, axis)
     return _rounded(self, scale, zero_point, quant_min, quant_max)
 
 
 def fake_quantize_mask(self, scale, zero_point, quant_min, quant_max):
     """Whether each element is within the range of the integers."""
-    scale, zero_point = (jnp.reshape(jnp.asarray(number), ()) for number in (scale, zero_point))
-    return _is_inside(_steps(self, scale, zero_point), quant_min, quant_max)
+    return _is_inside(_steps(self, *_numbers(scale, zero_point)), quant_min, quant_max)
 
 
 def fake_quantize_channel_mask(self, scale, zero_point, axis, quant_min, quant_max):
@@ -47,6 +53,16 @@ def _check(self, quant_min, quant_max):
         raise RuntimeError(
             f"`quant_min` should be less than or equal to `quant_max`, not {quant_min} and "
             f"{quant_max}"
+        )
+
+
+def _check_dtype(noun, numbers, *supported):
+    dtype = dtypes.from_numpy(numbers.dtype)
+    if dtype not in supported:
+        *names, last = (kind.scalar_type for kind in supported)
+        raise RuntimeError(
+            f"{noun} must be {', '.join(names).replace('Int', 'Int32')} or {last}, found "
+            f"{dtype.scalar_type}: convert it first"
         )
 
 

@@ -345,8 +345,8 @@ class finfo(_Limits):
 class iinfo(_Limits):
     """The limits of an integer dtype.
 
-    type: a dtype. Raises TypeError for bool, floating-point and complex dtypes. Attributes: bits,
-    dtype (its name), max, min.
+    type: a dtype. Raises TypeError for bool, floating-point and complex dtypes. A quantized dtype
+    has the limits of its integers. Attributes: bits, dtype (its name), max, min.
 
     >>> jaxgrad.iinfo(jaxgrad.int8).max
     127
@@ -362,11 +362,12 @@ class iinfo(_Limits):
             raise TypeError(
                 f"torch.iinfo() requires an integer input type, not {integer!r}: use torch.finfo"
             )
+        numbers = integer.numpy
         if integer.name.startswith(("qint", "quint")):
-            raise NotImplementedError(f"\"iinfo\" not implemented for '{integer.scalar_type}'")
-        if integer.numpy.names is not None:
+            numbers = numbers[0]  # the integers that a tensor of it holds
+        elif numbers.names is not None:
             raise TypeError(f"torch.iinfo() is not available for {integer!r}, which XLA lacks")
-        limits = numpy.iinfo(integer.numpy)
+        limits = numpy.iinfo(numbers)
         self.bits, self.dtype = limits.bits, integer.name
         self.min, self.max = builtins.int(limits.min), builtins.int(limits.max)
 

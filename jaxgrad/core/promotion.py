@@ -80,7 +80,9 @@ def can_cast(from_, to) -> bool:
     try:
         if to.category == BOOLEAN:
             return from_.category == BOOLEAN
-        return from_.category <= max(to.category, INTEGRAL)
+        # PyTorch counts neither quantized dtypes nor those of bits as integral
+        least = INTEGRAL if to.numpy.names is None else FLOATING
+        return from_.category <= max(to.category, least)
     except AttributeError:
         _check_dtypes("can_cast", from_=from_, to=to)
         raise

@@ -99,10 +99,13 @@ def compute(function, args, kwargs):
     if not any(True for _ in tensors_in((*args, *kwargs.values()))) and "dtype" not in kwargs:
         kwargs = {**kwargs, "dtype": dtypes.complex64}  # in place of a default dtype
     single = {name: v if name == "out" else _in_single(v) for name, v in kwargs.items()}
-    token = _depth.set(_depth.get() + 1)
+    token, default = _depth.set(_depth.get() + 1), dtypes.get_default_dtype()
     try:
+        if default is dtypes.float16:  # integers and complex numbers meet in complex64
+            dtypes.set_default_dtype(dtypes.float32)
         return _call(function, _in_single(args), single, True)
     finally:
+        dtypes.set_default_dtype(default)
         _depth.reset(token)
 
 
@@ -158,14 +161,10 @@ def _bytes_as(input, dtype):
 
 
 def _in_single(values):
-    """Arguments with tensors of float16 in float32; of integers too if float16 is the default."""
-    is_default = dtypes.get_default_dtype() is dtypes.float16
+    """Arguments with tensors of float16 in float32."""
 
     def widened(value):
-        if not isinstance(value, Tensor):
-            return value
-        is_half = value.dtype is dtypes.float16
-        is_half = is_half or (is_default and value.dtype.category < dtypes.FLOATING)
+        is_half = isinstance(value, Tensor) and value.dtype is dtypes.float16
         return value.to(dtypes.float32) if is_half else value
 
     return _map(widened, values)

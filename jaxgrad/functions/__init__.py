@@ -68,8 +68,12 @@ FUNCTIONS = {
         "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices "
         "max_pool2d max_pool3d"
     ),
-    "quantization": (
+    "fake_quantization": (
         "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fused_moving_avg_obs_fq_helper "
+        "fused_moving_avg_obs_fake_quant"
+    ),
+    "quantization": (
         "_empty_affine_quantized _make_per_channel_quantized_tensor "
         "_make_per_tensor_quantized_tensor dequantize "
         "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
@@ -138,12 +142,18 @@ OPERATORS = (
     "_grid_sampler_2d_cpu_fallback cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "
     "prelu rrelu rrelu_ "
-    "selu selu_ ctc_loss _cudnn_ctc_loss"
+    "selu selu_ ctc_loss _cudnn_ctc_loss "
+    "_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fused_moving_avg_obs_fq_helper "
+    "fused_moving_avg_obs_fake_quant"
 )
 
 # functions in `jaxgrad.ops` alone, by module: most are names that libraries of GPUs had
 ONLY_OPERATORS = {
     "dropout": "native_dropout_backward",
+    "fake_quantization": (
+        "fake_quantize_per_channel_affine_cachemask fake_quantize_per_tensor_affine_cachemask"
+    ),
     "activation": "prelu_backward rrelu_with_noise rrelu_with_noise_",
     "pooling": "adaptive_avg_pool2d adaptive_avg_pool3d",
     "normalization": (

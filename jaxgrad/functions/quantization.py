@@ -1,4 +1,4 @@
-"""Quantized tensors, and rounding to the numbers of a quantized tensor whose scale is learned.
+"""Quantized tensors: made of numbers, moved, compared, and asked for their integers and scales.
 
 A `QuantizedTensor` is a handle on its integers. Its class overrides all functions: those that move
 elements move the integers, and comparisons compare the numbers that they stand for. While no class
@@ -372,7 +372,8 @@ def chosen_parameters(least, greatest, low, high, symmetric=False):
     is_symmetric = (least < 0) & (greatest > 0) & symmetric
     if symmetric:
         half = (high - low) // 2
-        scale = ops.where(is_symmetric, ops.maximum(-least / (half + 1), greatest / half), scale)
+        steps = ops.maximum(-least / (half + 1), greatest / half)
+        scale = ops.where(is_symmetric, steps * (2 * half + 1) / (high - low), scale)
     has_none = (scale.float() == 0) | (1 / scale.float()).isinf()
     scale = ops.where(has_none, 0.1, scale)
     below, above = least / scale, greatest / scale
@@ -534,50 +535,7 @@ def _as_quantized(result, like):
     return _like(result, like)
 
 
-# ---- learned scales
-
-
-def _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor):
-    """The elements rounded to multiples of `scale`; with the derivatives of Learned Step Size
-    Quantization (Esser et al., 2020), as in PyTorch.
-    """
-    with no_grad():
-        start = zero_point.round().clamp(quant_min, quant_max)
-        steps = (input / scale).round() + start
-        is_below, is_above = steps < quant_min, steps > quant_max
-        is_inside = ~(is_below | is_above)
-        value = (steps.clamp(quant_min, quant_max) - start) * scale
-        bound = ops.where(is_below, quant_min - start, quant_max - start)
-        of_scale = ops.where(is_inside, (value - input) / scale, bound) * grad_factor
-        of_start = ops.where(is_inside, 0.0, -scale) * grad_factor
-    passed = ops.where(is_inside, input, 0.0)
-    # each difference is 0, and has the derivative that its factor says
-    result = value.to(input.dtype) + (passed - passed.detach())
-    result = result + of_scale * (scale - scale.detach())
-    return (result + of_start * (zero_point - zero_point.detach())).to(input.dtype)
-
-
-@api_boundary
-def _fake_quantize_learnable_per_tensor_affine(
-    input, scale, zero_point, quant_min, quant_max, grad_factor=1.0
-):
-    """The elements rounded to multiples of a scale, which has a gradient, as the zero point has.
-
-    input: floating point. scale, zero_point: float32 of shape (1,). grad_factor: a factor of both
-    gradients.
-    """
-    return _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor)
-
-
-@api_boundary
-def _fake_quantize_learnable_per_channel_affine(
-    input, scale, zero_point, axis, quant_min, quant_max, grad_factor=1.0
-):
-    """The same with a scale and a zero point for each index along `axis`."""
-    shape = [1] * input.ndim
-    shape[axis] = -1
-    scale, zero_point = scale.view(shape), zero_point.view(shape)
-    return _learnable(input, scale, zero_point, quant_min, quant_max, grad_factor)
+# ---- questions as functions
 
 
 def _question(name):

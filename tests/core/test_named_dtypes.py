@@ -57,9 +57,13 @@ def test_limits_and_signs():
     assert [dtype.itemsize for dtype in dtypes] == [1, 1, 1, 1, 2, 1]
     assert [dtype.is_floating_point for dtype in dtypes] == [False] * 5 + [True]
     assert (jaxgrad.int4.is_signed, jaxgrad.uint4.is_signed) == (True, False)
+    limits = [jaxgrad.iinfo(dtype) for dtype in (jaxgrad.qint8, jaxgrad.quint8, jaxgrad.qint32)]
+    bounds = [(limit.bits, limit.min, limit.max) for limit in limits]
+    assert bounds == [(8, -128, 127), (8, 0, 255), (32, -(2**31), 2**31 - 1)]
+    assert jaxgrad.can_cast(jaxgrad.float32, jaxgrad.quint8)  # as PyTorch 2.13
+    assert not jaxgrad.can_cast(jaxgrad.complex64, jaxgrad.bits8)
     for call, error in (
         (lambda: jaxgrad.quint8.is_signed, RuntimeError),
-        (lambda: jaxgrad.iinfo(jaxgrad.quint8), NotImplementedError),
         (lambda: jaxgrad.finfo(jaxgrad.float4_e2m1fn_x2), NotImplementedError),
         (lambda: jaxgrad.iinfo(jaxgrad.int4), TypeError),
         (lambda: jaxgrad.iinfo(jaxgrad.bits8), TypeError),

@@ -183,6 +183,9 @@ def test_the_complex_form_of_a_default_dtype():
             assert x.dtype is torch.complex32
             assert x.sum().item() == 2j
         assert torch.full((1,), 2j).dtype is torch.complex64  # as in torch 2.13
+        x = torch.where(torch.tensor([True, False]), torch.tensor([3, 4]), 1 + 2j)
+        assert x.dtype is torch.complex32 and x.tolist() == [3, 1 + 2j]
+        assert torch.get_default_dtype() is torch.float16
     finally:
         torch.set_default_dtype(torch.float32)
 

@@ -1,4 +1,4 @@
-"""Quantized tensors and learned scales: PyTorch's integers, texts, gradients and errors."""
+"""Quantized tensors: PyTorch's integers, texts and errors."""
 
 import copy
 
@@ -94,31 +94,6 @@ def test_scale_of_the_range():
 def test_what_raises(q, call, error, words):
     with pytest.raises(error, match=words):
         call(q)
-
-
-# of PyTorch 2.13
-LEARNED = {
-    "values": [-0.2, 0.0, 0.3, 1.0, 1.3, 1.3, -0.2, 1.3],
-    "input": [0.0, 0.0, 0.26, 1.0, 0.0, 0.0, 0.0, 0.0],
-    "scale": [4835.61376953125],
-    "zero_point": [9.072999954223633],
-}
-
-
-def test_gradients_of_learned_scales():
-    x = torch.tensor(VALUES, requires_grad=True)
-    scale = torch.tensor([0.1], requires_grad=True)
-    zero_point = torch.tensor([2.0], requires_grad=True)
-    y = torch._fake_quantize_learnable_per_tensor_affine(x, scale, zero_point, 0, 15, 1.0)
-    (y * x.detach()).sum().backward()
-    np.testing.assert_allclose(y.tolist(), LEARNED["values"], 1e-6)
-    np.testing.assert_allclose(x.grad.tolist(), LEARNED["input"], 1e-6)
-    np.testing.assert_allclose(scale.grad.tolist(), LEARNED["scale"], 1e-5)
-    np.testing.assert_allclose(zero_point.grad.tolist(), LEARNED["zero_point"], 1e-5)
-    rows = torch._fake_quantize_learnable_per_channel_affine(
-        x.view(2, 4), scale.expand(2), zero_point.expand(2), 0, 0, 15
-    )
-    assert rows.view(8).tolist() == y.tolist()
 
 
 def test_dequantize_takes_lists():

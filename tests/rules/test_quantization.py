@@ -57,7 +57,19 @@ def test_errors_of_fake_quantize():
         torch.fake_quantize_per_tensor_affine(x, 0.5, 9, -2, 3)
     with pytest.raises(RuntimeError, match=r"quant_min.* should be less"):
         torch.fake_quantize_per_tensor_affine(x, 0.5, 0, 3, -3)
+    with pytest.raises(RuntimeError, match="Zero-point must be Int32, Float or Half, found Long"):
+        start = torch.zeros(2, dtype=torch.int64)
+        torch.fake_quantize_per_channel_affine(x, torch.ones(2), start, 0, 0, 3)
+    with pytest.raises(RuntimeError, match="Scale must be Float or BFloat16, found Double"):
+        scale = torch.ones(2, dtype=torch.float64)
+        torch.fake_quantize_per_channel_affine(x, scale, torch.zeros(2), 0, 0, 3)
     with pytest.raises(NotImplementedError, match="not implemented for 'Int'"):
         torch.fake_quantize_per_tensor_affine(x.int(), 0.5, 0, -3, 3)
     with pytest.raises(RuntimeError, match="not consistent with input"):
         torch.fake_quantize_per_channel_affine(x, torch.ones(3), torch.zeros(3), 0, -3, 3)
+
+
+def test_the_zero_point_of_a_tensor_is_an_integer():
+    x, scale, start = torch.tensor([0.5, 1.5, -2.0, 9.0]), torch.tensor([1.0]), torch.tensor([3.0])
+    result = torch.fake_quantize_per_tensor_affine(x, scale, start, 0, 7)
+    assert result.tolist() == [0, 2, -2, 4]  # of PyTorch 2.13, whose zero points are whole
