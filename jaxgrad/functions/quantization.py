@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 
 from .. import ops
-from ..autograd.grad_mode import no_grad
 from ..core import dtypes, named_dtypes
 from ..frontend.factories import full
 from ..frontend.legacy_methods import OF_QUANTIZED

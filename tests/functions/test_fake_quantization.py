@@ -1,4 +1,4 @@
-"""Rounding with masks, learned scales and recorded ranges: the numbers are those of PyTorch 2.13."""
+"""Rounding with masks, learned scales and recorded ranges: the numbers are of PyTorch 2.13."""
 
 import numpy as np
 
