@@ -29,7 +29,7 @@ def depends_on(array, is_wanted, scopes) -> bool:
             if scope is not None and is_wanted(scope, source):
                 return True
             if scope is not None and source.captured is not None:
-                waiting.append(source.captured.snapshot.array)
+                waiting.append(scope.array_around(source.captured))
         elif equation is not None:
             number = result_behind(value, equation, range(len(equation.outvars)))
             operands = operands_of(equation)

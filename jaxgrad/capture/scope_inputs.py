@@ -123,6 +123,10 @@ class ScopeInputs:
         """
         return [] if self.parent is None else self.parent.examples
 
+    def array_around(self, captured):
+        """The array of a captured tensor in the trace around."""
+        return captured.snapshot.array
+
     def steps_of_draw(self, tensor, strides: tuple) -> tuple | None:
         """The strides of what the numbers for a tensor are drawn for, those of all examples of the
         `vmap`s around that draw different ones in front; None if it is contiguous.

@@ -9,6 +9,7 @@ program of its own.
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import math
 from collections.abc import Callable
@@ -33,6 +34,9 @@ from .request import Drawn, NumbersRequest
 torch_numbers = LateModule("jaxgrad.frontend.torch_numbers")
 
 _ALGORITHM = "threefry2x32"
+
+# whether numbers of complex64 stand for those of complex32
+is_of_half = contextvars.ContextVar("jaxgrad.draws_of_half", default=False)
 
 # how many uniform numbers are made at once, to stay in the cache
 _AT_ONCE = threefry.PIECE
@@ -253,6 +257,11 @@ uniform = _Uniform(_uniform_values, real, "uniform")
 normal = Distribution(_normal_values, at_least_single, "normal")
 # of a standard deviation and a mean
 scaled_normal = Distribution(_scaled_normal_values, at_least_single, "normal")
+# numbers of complex32
+NORMAL_OF_HALF = {
+    normal: Distribution(_normal_values, at_least_single, "normal_of_half"),
+    scaled_normal: Distribution(_scaled_normal_values, at_least_single, "normal_of_half"),
+}
 # of a probability: whether an element is kept
 kept = Distribution(_kept_values, lambda _: np.dtype(np.float32), "kept")
 integers, all_integers, bits, orders = _Integers(), _AllIntegers(), _Bits(), _Orders()

@@ -17,6 +17,7 @@ from ..core.named_dtypes import complex32
 from ..ops.autocast import tensors_in
 from ..tape import pytree, sparse_tensor, torch_function
 from ..tape.tensor import Tensor, abstract_value, alias_of
+from . import draw
 from .printing import tensors
 
 # methods that name the dtype of their result
@@ -183,7 +184,11 @@ def _call(function, args, kwargs, is_half):
         if isinstance(out, Tensor) and out.dtype is dtypes.float16:
             single = function(*_map(_single, args), **kwargs | {"out": out.to(dtypes.float32)})
             return out.resize_(single.shape).copy_(single)
-        result = function(*_map(_single, args), **_map(_single, kwargs))
+        token = draw.is_of_half.set(is_half or type(out) is HalfComplex)
+        try:
+            result = function(*_map(_single, args), **_map(_single, kwargs))
+        finally:
+            draw.is_of_half.reset(token)
         if writes:
             for target in tensors_in((kwargs.get("out"), *args[:1])):
                 _round_in_place(target)

@@ -145,6 +145,8 @@ def draw_floats(name, distribution, shape, options, kernel, *numbers) -> Tensor:
             f"\"{kernel}\" not implemented for '{dtype.scalar_type}': "
             f"{name}() gives floating point or complex numbers"
         )
+    if dtype is dtypes.complex64 and draw.is_of_half.get():
+        distribution = draw.NORMAL_OF_HALF.get(distribution, distribution)
     return random_tensor(name, distribution, shape, dtype, options, *numbers)
 
 
@@ -467,7 +469,11 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         return from_array("randperm", meta_array((count,), dtype), options)
     if generator.stream == "torch":
         where = generator, options.get("device"), count
-        array = run("randperm", draw.draw, draw.orders, (count,), dtype.numpy, *where)
+        # the examples of the outermost `vmap` draw one after the other, for those of each inner one
+        levels = len(draw.sizes_of_examples())
+        order = (*reversed(range(levels)), levels) if levels > 1 else None
+        drawing = functools.partial(draw.draw, order=order)
+        array = run("randperm", drawing, draw.orders, (count,), dtype.numpy, *where)
         return from_array("randperm", array, options)
     # sorting by keys of 64 random bits; a pair of keys is equal with probability 2**-64
     bits = functools.partial(draw.draw, draw.bits, at_once=False)

@@ -179,6 +179,13 @@ def normal(twister, count, dtype, is_dense, std=1.0, mean=0.0):
     return lambda: (values * std + mean).astype(dtype)
 
 
+def normal_of_half(twister, count, dtype, is_dense, std=1.0, mean=0.0):
+    """Normal numbers of complex32, whose parts are drawn as numbers of float16."""
+    part, std = np.dtype(np.float16), std * math.sqrt(0.5)
+    parts = normal(twister, 2 * count, part, is_dense, std, mean)
+    return lambda: complex_of(parts().astype(np.float32).reshape(-1, 2))
+
+
 def log_normal(twister, count, dtype, is_dense, mean, std):
     values = twister.normals(count)
     return lambda: namespace(values).exp(values * std + mean).astype(dtype)

@@ -193,6 +193,10 @@ class ExampleScope(CaptureScope):
         reference, *_ = self.batches.get(id(captured.tracer), (None,))
         return captured.tensor if reference is None else reference()
 
+    def array_around(self, captured):
+        whole = self.whole_of(captured)
+        return super().array_around(captured) if whole is captured.tensor else held(whole)
+
     def steps_of_draw(self, tensor, strides):
         captured = self.captured.get(id(tensor))
         if captured is None or self.mapped.dim_of(captured) is None:

@@ -21,7 +21,7 @@ from ..frontend.array_creation import from_host
 from ..frontend.generator import Generator
 from ..late import LateModule
 from ..names.missing import missing_in
-from ..tape.tensor import Tensor, concrete, wrap
+from ..tape.tensor import Tensor, concrete, is_concrete, wrap
 from ..tape.torch_function import api_boundary
 
 samplers = LateModule("jaxgrad.functions.random")  # it takes longer than the rest
@@ -288,6 +288,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.shape[0]
     drawn = tensor.new_empty(rows, tensor.numel() // rows).normal_(0, 1, generator=generator)
+    if not is_concrete(drawn):
+        return _traced_orthogonal(tensor, drawn, gain)
     numbers = np.asarray(concrete(drawn, "orthogonal_()"))
     wide = numbers.astype(jnp.promote_types(numbers.dtype, jnp.float32))
     q, r = np.linalg.qr(wide.T if rows < wide.shape[1] else wide)
@@ -295,6 +297,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     matrix = np.array(q.T if rows < wide.shape[1] else q, order="C")
     with no_grad():
         return tensor.copy_(wrap(from_host(matrix.reshape(tensor.shape)))).mul_(gain)
+
+
+def _traced_orthogonal(tensor, drawn, gain):
+    is_wide = drawn.shape[0] < drawn.shape[1]
+    q, r = ops.linalg_qr(drawn.mT if is_wide else drawn)
+    q = q * r.diagonal().sign()
+    with no_grad():
+        return tensor.copy_((q.mT if is_wide else q).reshape(tensor.shape)).mul_(gain)
 
 
 def sparse_(

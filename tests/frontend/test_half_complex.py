@@ -429,3 +429,13 @@ def test_sparse_tensors_under_transforms():
     (leaf.to_dense() * 2j).imag.sum().backward()
     assert leaf.grad.dtype is torch.complex32
     assert leaf.grad.to_dense().tolist() == [[0, 2], [0, 2]]
+
+
+def test_normal_numbers_are_pytorchs():
+    torch.manual_seed(0)
+    drawn = torch.randn(12, dtype=torch.complex32)[-2:].tolist()
+    assert drawn == [0.982421875 + 1.1220703125j, 0.6689453125 - 0.5966796875j]
+    torch.manual_seed(0)
+    drawn = torch.zeros(9, dtype=torch.complex32).normal_(1, 2)[-1].item()
+    assert abs(drawn - (2.337890625 - 0.193115234375j)) < 2e-3
+    assert torch.rand(1).item() == 0.17591017484664917

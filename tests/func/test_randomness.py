@@ -5,6 +5,8 @@ whole batch; its "same" draws for one example. So the expected numbers are those
 `vmap` from the same seed, and the messages are PyTorch's.
 """
 
+import contextlib
+
 import pytest
 
 import jaxgrad as torch
@@ -162,6 +164,23 @@ def test_permutations_are_drawn_one_after_the_other(randomness):
     count = 3 if randomness == "different" else 1
     wanted = torch.stack([torch.randperm(9, generator=generator) for _ in range(count)])
     assert (drawn == wanted).all() and after == torch.rand(1, generator=generator)
+
+
+def test_nested_permutations_have_pytorchs_order():
+    torch.manual_seed(0)
+    inner = vmap(lambda x: torch.randperm(4), randomness="different")
+    drawn = vmap(inner, randomness="different")(torch.zeros(2, 3))
+    first = [[0, 1, 3, 2], [3, 2, 0, 1], [0, 1, 2, 3]]
+    assert drawn.tolist() == [first, [[0, 2, 3, 1], [3, 0, 2, 1], [0, 1, 2, 3]]]
+
+
+@pytest.mark.parametrize("draw", [torch.bernoulli, lambda x: x.normal_(), torch.poisson])
+def test_parameters_that_differ_in_an_outer_map_of_same_numbers_are_refused(draw):
+    is_refused = draw is torch.bernoulli or draw is torch.poisson
+    inner = vmap(draw, randomness="different")
+    refusal = pytest.raises(RuntimeError, match="same randomness with a batched tensor input")
+    with refusal if is_refused else contextlib.nullcontext():
+        vmap(inner, randomness="same")(torch.full((2, 3, 4), 0.5))
 
 
 DROPOUTS = {

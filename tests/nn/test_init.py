@@ -68,6 +68,19 @@ def test_orthogonal_makes_orthonormal_rows(shape):
     numpy.testing.assert_allclose(matrix @ matrix.T, 4 * numpy.eye(len(matrix)), atol=1e-12)
 
 
+@pytest.mark.parametrize("transform", [jaxgrad.jit, lambda f: lambda: _mapped(f)])
+def test_orthogonal_in_a_trace(transform):
+    jaxgrad.manual_seed(0)
+    drawn = transform(lambda: nn.init.orthogonal_(jaxgrad.empty(2, 3)))()
+    pytorch = [[0.57398093, -0.10929461, -0.81154215], [-0.34541512, -0.93088269, -0.11893554]]
+    numpy.testing.assert_allclose(drawn.numpy(), pytorch, atol=1e-6)
+
+
+def _mapped(function):
+    map = jaxgrad.func.vmap(lambda x: function(), randomness="same")
+    return map(jaxgrad.zeros(2))[1]
+
+
 def test_sparse_initialization_leaves_a_share_of_zeros():
     values = nn.init.sparse_(jaxgrad.empty(10, 4), 0.3, 2.0).numpy()
     assert ((values == 0).sum(0) == 3).all()

@@ -26,7 +26,7 @@ RUNS = 200
 SHAPES = ((1,), (15,), (16,), (17,), (1000,), (5, 7), (3, 4, 2, 5), (0,), ())
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
-COMPLEX = ("complex64", "complex128")
+COMPLEX = ("complex64", "complex128", "complex32")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -73,6 +73,9 @@ def arrays(value):
         value = value.detach()
         if str(value.dtype) == "torch.bfloat16":
             return [value.float().numpy().astype(ml_dtypes.bfloat16)]
+        if str(value.dtype) == "torch.complex32":
+            parts = torch.view_as_real if isinstance(value, torch.Tensor) else jaxgrad.view_as_real
+            return [parts(value.resolve_conj()).numpy()]
         return [np.array(value.resolve_conj().resolve_neg().numpy())]
     if isinstance(value, dict):
         value = list(value.values())
