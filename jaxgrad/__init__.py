@@ -266,7 +266,12 @@ _LATER |= dict.fromkeys(
 )
 _LATER |= {"ScriptModule": "scripting", "Future": "compiled.future"}
 _LATER |= dict.fromkeys(
-    ("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm", "_sparse_broadcast_to"),
+    (
+        *("dsmm", "spmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm", "_sparse_broadcast_to"),
+        *("values_copy", "indices_copy", "crow_indices_copy", "col_indices_copy"),
+        *("ccol_indices_copy", "row_indices_copy", "_values_copy", "_indices_copy"),
+        "resize_as_sparse_",
+    ),
     "sparse._early_names",
 )
 _LATER |= {"sparse_coo_tensor": "sparse._construction"}

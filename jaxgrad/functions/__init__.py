@@ -180,7 +180,8 @@ SPARSE_METHODS = (
 )
 SPARSE_OPERATORS = (
     "_sparse_coo_tensor_with_dims_and_tensors _sparse_addmm _sparse_sum _indices _values indices "
-    "values coalesce to_dense sparse_mask"
+    "values coalesce to_dense sparse_mask _indices_copy _values_copy indices_copy values_copy "
+    "crow_indices_copy col_indices_copy ccol_indices_copy row_indices_copy"
 )
 
 MODULE_OF = {name: module for module, names in FUNCTIONS.items() for name in names.split()}

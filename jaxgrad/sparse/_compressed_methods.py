@@ -19,6 +19,7 @@ class CompressedMethods:
     is_sparse_csr = property(lambda self: self.layout is _layouts.sparse_csr)
     T = property(lambda self: self.t())
     mT = property(lambda self: _compressed.call("transpose", (self, -2, -1), {}))
+    mH = property(lambda self: self.mT.conj())
 
     @shows_users_frames
     def select(self, dim, index):

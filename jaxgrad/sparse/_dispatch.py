@@ -55,6 +55,8 @@ def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
     if name == "narrow_copy":  # no copy of what `narrow` shows: it takes no negative start
         return args[0].narrow_copy(*args[1:], **kwargs)
+    if name == "flatten" and _is_one_dim(*args, **kwargs):
+        return args[0]
     if name in ops.library.copies:
         return _copy_of_view(name, *args, **kwargs)
     if any(map(_holds_compressed, (*args, *kwargs.values()))):
@@ -63,6 +65,12 @@ def call(name: str, args, kwargs):
     if operator is None:
         refuse(name)
     return operator(*args, **kwargs)
+
+
+def _is_one_dim(tensor, start_dim=0, end_dim=-1) -> bool:
+    """Whether `flatten` joins no dimensions."""
+    start, end = (_elements.wrapped(dim, max(tensor.ndim, 1)) for dim in (start_dim, end_dim))
+    return start == end and tensor.ndim > 0
 
 
 def _copy_of_view(name: str, tensor, *args, **kwargs):

@@ -118,3 +118,27 @@ def _sparse_broadcast_to(input: Tensor, size) -> Tensor:
     torch.Size([3, 2])
     """
     return _shapes.broadcast_to(input, size)
+
+
+def _copy_of(name):
+    """A function with a copy of what a method shows."""
+
+    @api_boundary
+    def function(input: Tensor) -> Tensor:
+        return getattr(input, name)().clone()
+
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"Return a copy of `input.{name}()`, the errors of which it has."
+    return function
+
+
+values_copy, indices_copy = _copy_of("values"), _copy_of("indices")
+crow_indices_copy, col_indices_copy = _copy_of("crow_indices"), _copy_of("col_indices")
+ccol_indices_copy, row_indices_copy = _copy_of("ccol_indices"), _copy_of("row_indices")
+_values_copy, _indices_copy = _copy_of("_values"), _copy_of("_indices")
+
+
+@api_boundary
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor the sizes of another one; see `Tensor.resize_as_sparse_`."""
+    return input.resize_as_sparse_(the_template)

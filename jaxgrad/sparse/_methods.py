@@ -370,6 +370,7 @@ KEPT = frozenset(
         "_backward_hooks",
         "_post_accumulate_grad_hooks",
         "cpu",
+        "sum_to_size",
         "type_as",
         *("resolve_conj", "resolve_neg"),
         "name",

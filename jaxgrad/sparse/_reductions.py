@@ -58,6 +58,17 @@ def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None) -> T
     return ops.linalg_vector_norm(values_of(merged(self)), ord)
 
 
+def dist(self, other, p=2) -> Tensor:
+    """The norm of the difference of two sparse tensors, or of a dense and a sparse one."""
+    return ops.linalg_vector_norm(ops.sub(self, other), p)
+
+
+def l1_loss(self, target, reduction=1) -> Tensor:
+    """The absolute differences, and with `reduction` 2 their sum; of dense tensors the mean too."""
+    differences = ops.abs(ops.sub(self, target))
+    return (lambda x: x, ops.mean, ops.sum)[reduction](differences)
+
+
 def sum_over(self: SparseTensor, dim) -> Tensor:
     """The sum over dimensions: sparse, or dense if no sparse dimension is left."""
     dims = [wrapped(place, self.ndim) for place in ([dim] if isinstance(dim, int) else dim)]
