@@ -9,6 +9,7 @@ primitives and parameters, and the same tests compare these names with JAX's.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dis
 import functools
 import itertools
@@ -185,6 +186,7 @@ def derived_extents(method_of):
     (symbol,) = export.symbolic_shape("n")
     kind = type(symbol)
     methods = {name: method_of(getattr(kind, name)) for name in _CALCULATING}
+    methods |= _noting_tests(kind, methods["__mod__"])
     derived = _OfExtents(kind.__name__, (kind,), {"__slots__": (), **methods})
 
     def extent_of(extent):
@@ -208,9 +210,6 @@ _CALCULATING = (
     *[f"__{side}{name}__" for name in ("floordiv", "mod", "divmod") for side in ("", "r")],
     *["__neg__", "__lt__", "__le__", "__gt__", "__ge__"],
 )
-# the name of the code of these methods
-METHOD_OF_EXTENTS = "calculate_with_extent"
-
 _TESTS = ("POP_JUMP", "JUMP_IF", "UNARY_NOT", "TO_BOOL")
 
 
@@ -221,42 +220,55 @@ def _is_tested(frame) -> bool:
     return any(test in name for test in _TESTS)
 
 
+# of the open `watched_tests` of this thread
+_note = contextvars.ContextVar("jaxgrad.watched_tests", default=None)
+
+
+def _noting_tests(kind, remainder) -> dict:
+    """The methods of a class derived from that of symbolic extents which call the function of
+    `watched_tests`. remainder: its `__mod__`.
+    """
+
+    def compared(extent, other):
+        outcome = kind.__eq__(extent, other)
+        note = _note.get()
+        if note is not None and outcome is False:
+            note(sys._getframe(2), (extent, other))
+        return outcome
+
+    def equal(extent, other):
+        return compared(extent, other)
+
+    def unequal(extent, other):
+        outcome = compared(extent, other)
+        return outcome if outcome is NotImplemented else not outcome
+
+    def modulo(extent, other):
+        result = remainder(extent, other)
+        note = _note.get()
+        if note is not None and export.is_symbolic_dim(result) and _is_tested(sys._getframe(1)):
+            note(sys._getframe(1), (kind.__mod__(extent, other), 0))
+        return result
+
+    return {
+        "__eq__": equal,
+        "__ne__": unequal,
+        "__mod__": modulo,
+        "__hash__": kind.__hash__,
+    }
+
+
 @contextlib.contextmanager
 def watched_tests(note):
     """While the block runs, in this thread, call `note(frame, extents)` for what code takes to be
-    decided of symbolic extents though numbers decide it: two that are compared by `==`, and a
-    remainder that is used as a truth value.
-
-    Leans on what `watched_trace` leans on, and on `__mod__` of symbolic extents. Where that
-    changes, such code is exported for one side of its test, and tests/export/test_dynamic_shapes.py
-    fails.
+    decided of extents of `derived_extents` though numbers decide it: two that are compared by `==`,
+    and a remainder that is used as a truth value.
     """
-    (symbol,) = export.symbolic_shape("n")
-    kind = type(symbol)
-    equality, remainder = kind.__eq__.__code__, kind.__mod__.__code__
-    other = getattr(kind.__ne__, "__code__", None)
-
-    def watch(frame, event, result):
-        if event != "return" or frame.f_code not in (equality, remainder):
-            return
-        caller = frame.f_back
-        while caller is not None and (
-            caller.f_code is other or caller.f_code.co_name == METHOD_OF_EXTENTS
-        ):
-            caller = caller.f_back
-        pair = tuple([frame.f_locals[name] for name in frame.f_code.co_varnames[:2]])
-        if frame.f_code is equality:
-            if result is False:
-                note(caller, pair)
-        elif export.is_symbolic_dim(result) and _is_tested(caller):
-            note(caller, (result, 0))
-
-    before = sys.getprofile()
-    sys.setprofile(watch)
+    token = _note.set(note)
     try:
         yield
     finally:
-        sys.setprofile(before)
+        _note.reset(token)
 
 
 # Calls and returns, of Python's functions and of others, of a trace with symbols. JAX simplifies

@@ -10,7 +10,7 @@ import numbers
 
 import jax
 
-from ..core.jax_internals import METHOD_OF_EXTENTS, derived_extents
+from ..core.jax_internals import derived_extents
 from ..core.symbolic_extents import exporting_with, is_symbolic
 from .symbolic_number import Varying
 from .tensor import Tensor
@@ -52,7 +52,6 @@ def _method(method):
                 raise
             return _undecided(name, size, others, error)
 
-    calculate.__code__ = calculate.__code__.replace(co_name=METHOD_OF_EXTENTS)
     return calculate
 
 

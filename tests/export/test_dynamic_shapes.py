@@ -1,6 +1,7 @@
 """Sizes that vary: their ranges, and what depends on them."""
 
 import math
+import sys
 
 import pytest
 from helpers.exported_models import MODELS
@@ -398,6 +399,20 @@ def test_violated_constraints_name_the_size_and_the_fix(name):
     message = rf"(?s)Constraints violated.*{words}.*test_dynamic_shapes.py:.*fixes:\n  {fix}"
     with pytest.raises(torch._dynamo.exc.UserError, match=message):
         export(model, (torch.ones(4, 4), torch.zeros(4, 4)), dynamic_shapes=shapes)
+
+
+def test_a_profiler_sees_the_code_that_is_exported():
+    seen = set()
+
+    def shifted(x):
+        return x[:, 1:] + x.shape[0]
+
+    sys.setprofile(lambda frame, event, result: seen.add(frame.f_code.co_name))
+    try:
+        export(shifted, (torch.ones(3, 4),), dynamic_shapes=({0: Dim("batch")},))
+    finally:
+        sys.setprofile(None)
+    assert "shifted" in seen
 
 
 def test_an_error_of_the_example_stays_as_it_is():
