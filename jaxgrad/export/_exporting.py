@@ -14,7 +14,7 @@ from ._errors import UserError
 from ._extents import Extent
 from ._serialized import serialized
 from ._signature import ConstantInput, Signature, TensorInput
-from ._state import slots_of
+from ._state import slots_of, warn_of_new
 from ._tracing import Traced, lowered
 from .dynamic_shapes import Shapes, shapes_of, tensor_names
 from .exported_program import ExportedProgram, flat_arguments
@@ -65,6 +65,11 @@ def program_for(
             return exported, serialized(exported, with_vjp=True) if with_vjp else None
 
     (exported, data), shapes = decided(shapes, trace)
+    warn_of_new(traced.new_tensors)
+    tensors = {
+        slot: tensor.detach() if slot.path in traced.replaced else tensor
+        for slot, tensor in tensors.items()
+    }
     inputs = [_input(name, leaf, shapes) for name, leaf in by_name.items()]
     signature = Signature(tuple(tensors), tuple(inputs), spec, traced.results, _used(shapes))
     example = args, kwargs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import OrderedDict
 from typing import NamedTuple
 
@@ -100,51 +101,76 @@ def _restore(members):
         (holder.extend if isinstance(holder, list) else holder.update)(content)
 
 
-@contextlib.contextmanager
-def installed(module: Module, members, tensors: dict[Slot, Tensor]):
-    """A block in which the attributes of a module are those of `members_of`, but for other
-    tensors. Gives a function that tells which tensor a slot has. Afterwards all attributes are as
-    they were before.
+class Installation:
+    """A module whose tensors are others for a while. tensors: these, by their slots.
 
-    Raises UserError if the block leaves a tensor in an attribute, which is no output of a program.
+    replaced: the texts of attributes to which code has assigned a tensor in place of a constant, by
+    the path of the constant; new: those of other attributes and of lists that have a new tensor.
     """
-    before = members_of(module)
-    try:
-        _restore(members)
-        modules = [*module.modules()]
+
+    def __init__(self, module: Module, tensors: dict[Slot, Tensor], lists):
+        self.module, self.tensors, self.lists = module, tensors, lists
         for slot, tensor in tensors.items():
             for path in slot.paths:
                 holder, name = holder_of(module, slot, path)
                 holder[name] = tensor
-        during = [{**vars(inner)} for inner in modules]
+        self._before = {path: {**vars(inner)} for path, inner in module.named_modules()}
+        self.replaced: dict[str, str] = {}
+        self.new: list[str] = []
 
-        def tensor_of(slot):
-            holder, name = holder_of(module, slot, slot.path)
-            return holder[name]
+    def end(self):
+        """Note what code has assigned."""
+        slots = {path: slot for slot in self.tensors for path in slot.paths}
+        for path, inner in self.module.named_modules():
+            known = self._before.get(path, {})
+            for name, value in vars(inner).items():
+                if not isinstance(value, Tensor) or value is known.get(name):
+                    continue
+                text = f"The tensor attribute self.{name} of {type(inner).__name__} was assigned"
+                slot = slots.get(f"{path}.{name}" if path else name)
+                if slot is None:
+                    self.new.append(text)
+                else:
+                    self.replaced[slot.path] = text
+        for holder, content in self.lists:
+            if any(isinstance(element, Tensor) for element in holder[len(content) :]):
+                self.new.append("A tensor was appended to a list of the module")
 
-        yield tensor_of
-        for inner, known in zip(modules, during, strict=True):
-            _refuse_assigned(inner, known)
-        for holder, content in before:
-            _refuse_appended(holder, content)
+    def tensor_of(self, slot) -> Tensor:
+        """The tensor of a slot; of a constant that an assignment has replaced, the one before."""
+        if slot.path in self.replaced:
+            return self.tensors[slot]
+        holder, name = holder_of(self.module, slot, slot.path)
+        return holder[name]
+
+
+@contextlib.contextmanager
+def installed(module: Module, members, tensors: dict[Slot, Tensor]):
+    """A block in which the attributes of a module are those of `members_of`, but for other
+    tensors. Gives the `Installation`. Afterwards all attributes are as they were before.
+    """
+    before = members_of(module)
+    try:
+        _restore(members)
+        lists = [(holder, content) for holder, content in before if isinstance(holder, list)]
+        yield Installation(module, tensors, lists)
     finally:
         _restore(before)
 
 
-def _refuse_appended(holder, content):
-    """Raise UserError for a list that a trace has made longer by a tensor."""
-    if isinstance(holder, list) and any(isinstance(e, Tensor) for e in holder[len(content) :]):
-        raise UserError(
-            "A tensor was appended to a list of the module during export, which no program does: "
-            "return it, or write to a buffer"
-        )
+_ADVICE = (
+    "register a buffer by `register_buffer` and write to it, or return the tensor: a program keeps "
+    "nothing else from call to call"
+)
 
 
-def _refuse_assigned(module, known):
-    for name, value in vars(module).items():
-        if isinstance(value, Tensor) and value is not known.get(name):
-            raise UserError(
-                f"The tensor attribute self.{name} of {type(module).__name__} was assigned during "
-                "export. Such attributes must be registered as buffers using the "
-                "`register_buffer` API, or be returned"
-            )
+def refuse_replaced(texts):
+    """Raise UserError for constants that code reads and replaces."""
+    for text in texts:
+        raise UserError(f"{text} during export, and its tensor before that is read: {_ADVICE}")
+
+
+def warn_of_new(texts):
+    """Warn of tensors that code has left in the module."""
+    for text in dict.fromkeys(texts):
+        warnings.warn(f"{text} during export: {_ADVICE}", UserWarning, stacklevel=2)

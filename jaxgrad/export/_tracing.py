@@ -25,7 +25,7 @@ from ..tape.tensor import Tensor, current, held, wrap
 from ..utils import _pytree as pytree
 from ._errors import UserError
 from ._recorder import Recorder
-from ._state import installed, members_of, node_name
+from ._state import installed, members_of, node_name, refuse_replaced
 from .graph_signature import InputKind
 
 jax_export = LateModule("jax.export")
@@ -91,6 +91,10 @@ class Traced:
         self.recorder: Recorder | None = None  # of the last run that was to be recorded
         self.is_recording, self.draws = is_grad_enabled(), False
         self.carried: list[str] = []
+        # of the last recorded run: the paths of constants that it has replaced, and texts of what
+        # else it has left in the module
+        self.replaced: set[str] = set()
+        self.new_tensors: list[str] = []
         self.is_module = isinstance(target, Module)
         # a derivative may be traced later, when the module is in another mode
         self.members = members_of(target) if self.is_module else []
@@ -120,11 +124,12 @@ class Traced:
         is_module = self.is_module
         block = installed(self.target, self.members, tensors) if is_module else _NOTHING
         recorder = self.new_recorder(state, leaves) if records else None
-        with block as read:
+        with block as installation:
             with recorder.inside() if records else _NOTHING, requirements() as conditions:
                 results = self.target(*args, **kwargs)
             if is_module:
-                watched |= {slot.path: read(slot) for slot in self.slots}
+                installation.end()
+                watched |= {slot.path: installation.tensor_of(slot) for slot in self.slots}
             after = {key: current(tensor) for key, tensor in watched.items()}
         changed = {key: t for key, t in after.items() if held(t) is not before[key]}
         for number, (array, text) in enumerate(conditions):
@@ -132,7 +137,18 @@ class Traced:
         if records:
             recorder.end(pytree.tree_leaves(results))
             self.recorder = recorder
+            if is_module:
+                self._check_assigned(installation)
         return self.opened(results, changed), changed
+
+    def _check_assigned(self, installation):
+        """Raise UserError for a constant that the recorded code reads and replaces."""
+        placeholders = self.recorder.graph.find_nodes(op="placeholder")
+        nodes = {s.path: n for s, n in zip(self.slots, placeholders, strict=False)}
+        is_known = self.recorder.reason is None
+        texts = installation.replaced.items()
+        refuse_replaced([text for path, text in texts if nodes[path].users or not is_known])
+        self.replaced, self.new_tensors = {*installation.replaced}, installation.new
 
     def new_recorder(self, state, leaves) -> Recorder:
         """A recorder that knows the state and the leaves of the arguments."""

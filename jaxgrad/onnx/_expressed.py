@@ -249,6 +249,15 @@ def _spread(operand, value, axis, inside):
 # ---- elementwise
 
 
+def _broadcast(equation, operand, *extents) -> list:
+    """Of a copy, where sizes vary: the converter takes a size that a slice has given to an operand
+    for that of the result.
+    """
+    if any(map(is_symbolic, equation.params["shape"])):
+        operand = lax.copy_p.bind(operand)
+    return _bound(equation, operand, *extents)
+
+
 def _remainder(equation, x, y) -> list:
     if jax.numpy.issubdtype(x.dtype, jax.numpy.floating):
         return _bound(equation, x, y)
@@ -303,6 +312,7 @@ def _cumulative(combine):
 
 
 _RULES = {
+    "broadcast_in_dim": _broadcast,
     "pad": _pad,
     "jit": _jit,
     "pjit": _jit,

@@ -46,6 +46,10 @@ FUNCTIONS = {
         torch.tensor([[3, 3], [-3, 7]]),
     ),
     "shifts": (lambda x: (x << 2, x >> 1), torch.tensor([[5, -5], [2**40, -(2**40)]])),
+    "slices that are broadcast": (
+        lambda x: x * torch.cat([INDEX.flatten()[1:] - INDEX.flatten()[:-1], torch.ones(1)]),
+        torch.randn(2, 4),
+    ),
     "signs": (lambda x: torch.signbit(x), torch.tensor([[0.0, -0.0], [-1.0, 2.0]])),
     "running": (
         lambda x: (x.cumprod(1), x.cummax(1)[0], x.cummin(1)[1], x.logcumsumexp(1)),
