@@ -570,8 +570,8 @@ def _assign_alias(target, alias, value, follow):
         storage.pending = (alias.place, written, target._aval)
     if follow and alias.root is not None:
         _lead_through_root(target, alias, value)
-    elif follow and target._tracked:
-        alias.followed = storage.epoch
+    elif alias.root is None and (follow or not target._tracked):
+        alias.followed = storage.epoch  # of a tensor that has left the graph, views leave it too
 
 
 def _keeps_history(target, value, follow) -> bool:
@@ -637,12 +637,13 @@ def _follow_root(target, alias):
     """Update a view's place in the graph after that of its root has changed."""
     root = root_of(alias)
     alias.followed = alias.root.followed
+    if not root._tracked:
+        if isinstance(target._node, Node):  # the root has left the graph since
+            _follow(target, None, 0, False)
+        return
     if alias.creation >= NO_GRAD:
         target._leaf = Severed(alias.creation, origin_of(target))
         target._node, target._tracked = None, True
-        return
-    if not root._tracked:  # the root has left the graph since
-        _follow(target, None, 0, False)
         return
     edge = known_edge_of(root)
     for call, numbers in in_order(alias.steps):

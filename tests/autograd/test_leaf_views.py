@@ -225,3 +225,30 @@ def test_the_history_of_views_by_Functions_after_a_write_to_their_base(torch):
     view = viewing(torch)(base)
     base.mul_(2)
     return error(lambda: view.grad_fn and 0), error(lambda: (view * 2).sum().backward())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("write", [lambda base: base.sin_(), lambda base: base[1:].fill_(2)])
+def test_views_of_a_detached_tensor_leave_the_graph_at_the_next_write(write, compiled):
+    """The gradient is that of the values that were used: 2 * 1.5 of the product alone."""
+
+    def step(x):
+        base = x * 1.5
+        view = base[0]
+        product = view * 2
+        base.detach_()
+        write(base)
+        ((view * view).sum() + (base * base).sum() + product.sum()).backward()
+        return x.grad
+
+    x = jaxgrad.tensor([[0.3, 0.9], [0.7, 0.4]], requires_grad=True)
+    assert (jaxgrad.jit(step) if compiled else step)(x).tolist() == [[3.0, 3.0], [0.0, 0.0]]
+
+
+def test_a_view_that_is_a_leaf_stays_one_at_writes_to_its_base():
+    base = jaxgrad.ones(2, 2)
+    view = base[0].requires_grad_()
+    with jaxgrad.no_grad():
+        base.mul_(3)
+    (view * view).sum().backward()
+    assert view.is_leaf and view.grad.tolist() == [6.0, 6.0]
