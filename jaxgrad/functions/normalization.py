@@ -174,8 +174,11 @@ def instance_norm(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
     count, channels, *rest = input.shape
+    # statistics of any dtype, as in PyTorch, which casts them
+    dtype = (input if weight is None else weight).dtype
+    statistics = [t if t is None else t.to(dtype) for t in (running_mean, running_var)]
     # a channel of each sample is a channel of one batch
-    per_channel = weight, bias, running_mean, running_var
+    per_channel = weight, bias, *statistics
     weight, bias, *repeated = (t if t is None else t.repeat(count) for t in per_channel)
     result = batch_norm(
         input.contiguous().reshape(1, count * channels, *rest),

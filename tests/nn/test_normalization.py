@@ -124,3 +124,17 @@ def test_an_empty_batch_has_any_dtype():
     assert result.shape == x.grad.shape == x.shape and result.dtype == x.grad.dtype == x.dtype
     assert norm.weight.grad.tolist() == [0, 0, 0] and norm.weight.grad.dtype == jaxgrad.float32
     assert norm.running_mean.tolist() == [0, 0, 0] and norm.running_var.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("statistics", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_instance_norm_takes_statistics_of_any_dtype(dtype, statistics):
+    """They keep their dtype, as in PyTorch: 0.1 times the means of 0 to 5 and 6 to 11."""
+    norm = jaxgrad.nn.functional.instance_norm
+    x = jaxgrad.arange(12.0).reshape(1, 2, 6).to(getattr(jaxgrad, dtype))
+    mean = jaxgrad.zeros(2, dtype=getattr(jaxgrad, statistics))
+    result = norm(x, mean, jaxgrad.ones_like(mean))
+    assert (result.dtype, mean.dtype) == (x.dtype, getattr(jaxgrad, statistics))
+    assert mean.tolist() == pytest.approx([0.25, 0.85], rel=4e-3)
+    zeros, ones = mean * 0, jaxgrad.ones_like(mean)
+    assert norm(x, zeros, ones, use_input_stats=False, eps=0.0).tolist() == x.tolist()
