@@ -6,6 +6,7 @@ there is no derivative the formulas give NaN, and `undefined` is the error that 
 JAX's transformations raises for it.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxgrad.rules import matrices
@@ -87,6 +88,14 @@ def _differences(values):
     return differences, abs(differences) <= _rounding(values)
 
 
+def _near(values):
+    """Which values differ so little that a limit is more precise than a difference quotient."""
+    eps = jnp.finfo(values.dtype).eps
+    largest = jnp.max(abs(values), axis=-1, keepdims=True, initial=0)[..., None]
+    differences = abs(values[..., None, :] - values[..., None])
+    return differences <= min(100 * values.shape[-1] * eps, eps**0.5) * largest
+
+
 def _unequal(gradient, equal):
     """For each pair of equal values whether their gradients differ."""
     difference, size = gradient[..., None, :] - gradient[..., None], size_of(gradient[..., None])
@@ -106,6 +115,50 @@ def _depends(rotation, equal, size, with_values=True):
     off = _off_diagonal(equal)
     among = _skew(rotation) if with_values else rotation
     return (off & ~_is_zero(among, size)) | (equal & ~off & turned)
+
+
+def _with_values(inner, grad_values, rotation, values):
+    """The gradient of the matrix in the basis of its vectors, with what equal values add to it.
+
+    A loss of V f(L) V^H, a function of the matrix, has with a Hermitian K the gradient
+    diag(f'(L) K) of its values, and V^H times that of its vectors is K f(L) + f(L) K. Between equal
+    values that of the matrix is f'(L) K, the limit of a difference quotient. So both known
+    gradients have one ratio f' / 2f on the diagonal, and it holds for the other elements, because
+    the vectors are in general position. Equal gradients of equal values are of a function of the
+    values, such as their sum. Without one ratio a loss of several functions of the matrix is
+    possible, and then the elements are not determined. Nor is the derivative of the result in the
+    values: that takes f''. The limit replaces quotients of values that nearly are equal, too.
+    """
+    equal, near = (_off_diagonal(flags) for flags in (_differences(values)[1], _near(values)))
+    group = near | jnp.eye(values.shape[-1], dtype=bool)
+    hermitian = (rotation + matrices.hermitian_transpose(rotation)) / 2
+    diagonal, size = matrices.diagonal_of(hermitian).real, size_of(grad_values[..., None])
+    length = _sum_of_group(group, diagonal**2)
+    is_zero = _is_zero(diagonal[..., None], size_of(rotation))[..., 0]
+    ratio = _over(_sum_of_group(group, grad_values * diagonal), length, is_zero)
+    other = ~_is_zero((grad_values - ratio * diagonal)[..., None], size)
+    unequal = _unequal(grad_values, group)
+    unknown = unequal & (other | jnp.swapaxes(other, -1, -2))
+    mixed = jnp.any(unequal, axis=-1, keepdims=True)
+    ratio = jax.lax.stop_gradient(ratio[..., None, :] + ratio[..., None]) / 2
+    limit = jnp.where(mixed, ratio * hermitian, 0)
+    turns = ~_is_zero(_skew(rotation), size_of(rotation))
+    known = near & ~(unknown | turns) & jnp.isfinite(inner)
+    inner = jnp.where(known, limit + (inner - matrices.hermitian_transpose(inner)) / 2, inner)
+    used = jnp.any(equal | known, axis=-1) & ~_is_zero(grad_values[..., None], size)[..., 0]
+    inner = inner + _diagonal_matrix(_unknown_slope(values, used))
+    return _poisoned(inner, equal & unknown)
+
+
+def _sum_of_group(group, numbers):
+    """For each value the sum of the numbers of its group."""
+    return jnp.sum(jnp.where(group, numbers[..., None, :], 0), axis=-1)
+
+
+def _unknown_slope(values, used):
+    """Zeros, whose derivative in the values is infinite where `used`: there it is not known."""
+    step = jnp.where(used, values - jax.lax.stop_gradient(values), 1)
+    return jnp.where(used, jnp.sqrt(step), 0)
 
 
 def _off_diagonal(flags):
@@ -176,7 +229,8 @@ linalg_eigh.undefined = linalg_eigvalsh.undefined = (
     "by e^{i phi}, and those of equal eigenvalues up to a rotation. The specified loss function "
     "depends on this quantity, so it is ill-defined: the derivative of eigenvectors of equal "
     "eigenvalues does not exist, nor that of one eigenvalue among equal ones where eigenvectors "
-    "are used too. Use linalg.eigvalsh where eigenvalues are enough"
+    "are used too. Use linalg.eigvalsh where eigenvalues are enough, and a decomposition for each "
+    "function of the matrix"
 )
 
 
@@ -191,7 +245,7 @@ def linalg_eigh_backward(grad_values, grad_vectors, values, vectors, with_values
     if grad_values is not None:
         inner = inner + _diagonal_matrix(grad_values)
     if grad_values is not None and grad_vectors is not None:
-        inner = _poisoned(inner, _unequal(grad_values, equal))
+        inner = _with_values(inner, grad_values, rotation, values)
     return matrix_product(vectors, inner, adjoint)
 
 
@@ -270,7 +324,8 @@ linalg_svd.undefined = linalg_svdvals.undefined = (
     "e^{i phi}, and those of equal singular values up to a rotation. The specified loss function "
     "depends on this quantity, so it is ill-defined: the derivative of singular vectors of equal "
     "or zero singular values does not exist, nor that of one singular value among them where "
-    "singular vectors are used too. Use linalg.svdvals where singular values are enough"
+    "singular vectors are used too. Use linalg.svdvals where singular values are enough, and a "
+    "decomposition for each function of the matrix"
 )
 
 
@@ -295,7 +350,8 @@ def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh, with_values=True):
     inner = inner + _svd_inner(left.rotation, right.rotation, S, size, with_values)
     inner = _poisoned(inner, left.wrong | right.wrong)
     if grad_S is not None:
-        inner = _poisoned(inner, _ambiguous(grad_S, S))
+        inner = _with_values(inner, grad_S, left.rotation + right.rotation, S)
+        inner = _poisoned(inner, _of_zero(grad_S, S))
     gradient = matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
     for side, other, is_left in ((left, right, True), (right, left, False)):
         if side.gradient is not None and side.thin.shape[-2] > k:
@@ -349,11 +405,9 @@ def _sums(values):
     return sums, sums <= _rounding(values)
 
 
-def _ambiguous(grad_S, S):
-    """Where the gradient is that of one of several equal singular values, or of one that is 0."""
-    (_, equal), (_, zero) = _differences(S), _sums(S)
-    of_zero = zero & ~_is_zero(grad_S[..., None], size_of(grad_S[..., None]))
-    return _unequal(grad_S, equal) | of_zero
+def _of_zero(grad_S, S):
+    """Where the gradient is that of a singular value of 0."""
+    return _sums(S)[1] & ~_is_zero(grad_S[..., None], size_of(grad_S[..., None]))
 
 
 def _over_values(matrix, S, size):

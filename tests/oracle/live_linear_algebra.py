@@ -67,6 +67,37 @@ def test_pseudoinverses_and_least_squares(shape, is_complex):
         compare(solution, numbers(shape, is_complex), right)
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_functions_of_matrices_at_equal_eigenvalues(is_complex, is_compiled):
+    """By eigenvectors here; in PyTorch without a decomposition, since its gradient is NaN."""
+    without = {
+        "exp": (lambda L: L.exp(), torch.matrix_exp),
+        "reciprocal": (lambda L: 1 / L, torch.linalg.inv),
+        "square": (lambda L: L**2, lambda A: A @ A),
+    }
+    for groups in ([2, 2], [3, 1], [1, 2, 2], [5]):
+        values = numpy.repeat(RANDOM.uniform(0.5, 3, len(groups)), groups)
+        n = len(values)
+        vectors, _ = numpy.linalg.qr(numbers((n, n), is_complex))
+        array = (vectors * values) @ vectors.conj().T
+        array, weights = (a + a.conj().T for a in (array, numbers((n, n), is_complex)))
+        for of_values, of_matrix in without.values():
+            A = torch.tensor(array, requires_grad=True)
+            (of_matrix(A) * torch.tensor(weights).conj()).sum().real.backward()
+
+            def loss(A, of_values=of_values, weights=weights):
+                L, V = jaxgrad.linalg.eigh(A)
+                result = (V * of_values(L)) @ V.mH
+                return (result * jaxgrad.tensor(weights).conj()).sum().real
+
+            gradient = jaxgrad.func.grad(loss)
+            if is_compiled:
+                gradient = jaxgrad.jit(gradient)
+            computed = gradient(jaxgrad.tensor(array)).numpy()
+            numpy.testing.assert_allclose(computed, A.grad.numpy(), 1e-7, 1e-7)
+
+
 def test_lobpcg():
     square = numbers((9, 9))
     values = with_gradient(lambda m, x: m.lobpcg(x, 2, tol=1e-13)[0])

@@ -140,13 +140,50 @@ def test_the_derivative_at_equal_values_of_each_matrix_of_a_batch_when_compiled(
     count("degenerate", 2)
 
 
-def matrix_function(A):
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_the_gradient_of_a_function_of_a_matrix_at_equal_eigenvalues(is_complex):
+    """Of W and f(A) it is V (F * V^H W V) V^H, where F has the difference quotients of f."""
+    vectors, _ = numpy.linalg.qr(random(3, 3, complex=is_complex).detach().numpy())
+    values = numpy.array([2.0, 2.0, 0.5])
+    weights = random(3, 3, complex=is_complex).detach().numpy() + 1
+    weights = weights + weights.conj().T
+    quotient = (numpy.exp(2) - numpy.exp(0.5)) / 1.5
+    quotients = numpy.full((3, 3), quotient)
+    quotients[:2, :2], quotients[2, 2] = numpy.exp(2), numpy.exp(0.5)
+    adjoint = vectors.conj().T
+    expected = vectors @ (quotients * (adjoint @ weights @ vectors)) @ adjoint
+    A = jaxgrad.tensor((vectors * values) @ adjoint, requires_grad=True)
+
+    def loss(A):
+        L, V = jaxgrad.linalg.eigh(A)
+        return ((V * L.exp()) @ V.mH * jaxgrad.tensor(weights).conj()).sum().real
+
+    numpy.testing.assert_allclose(gradient(loss, A), expected, 1e-10)
+    compiled = jaxgrad.jit(lambda A: jaxgrad.autograd.grad(loss(A), A)[0])
+    numpy.testing.assert_allclose(compiled(A).numpy(), expected, 1e-10)
+    count("degenerate", 2)
+
+
+def test_the_gradient_of_a_product_of_all_singular_factors():
+    W = numpy.array([[1.0, 2.0], [5.0, 3.0]])  # U S Vh is A itself
+
+    def loss(A):
+        U, S, Vh = jaxgrad.linalg.svd(A)
+        return ((U * S) @ Vh * jaxgrad.tensor(W)).sum()
+
+    numpy.testing.assert_allclose(gradient(loss, matrix(IDENTITY)), W, 1e-12)
+    count("degenerate")
+
+
+def two_functions(A):
     values, vectors = jaxgrad.linalg.eigh(A)
-    return ((vectors * values.exp()) @ vectors.mH * matrix([[1, 2], [3, 4]], False)).sum()
+    weights = matrix([[1, 2], [2, 4]], False)
+    exponential, square = ((vectors * f) @ vectors.mH for f in (values.exp(), values**2))
+    return (exponential * weights + square * weights.flip(0)).sum()
 
 
 MISSING = [
-    (matrix_function, IDENTITY, "eigenvalues does not exist"),
+    (two_functions, IDENTITY, "a decomposition for each function of the matrix"),
     (lambda A: jaxgrad.linalg.eigh(A).eigenvectors[0, 1], IDENTITY, "eigenvalues does not exist"),
     (polar_factor, [[0.0, 0.0], [0.0, 0.0]], "equal or zero singular values does not exist"),
     (lambda A: jaxgrad.linalg.svd(A).U[1].sum(), ZERO, "singular values does not exist"),
@@ -168,12 +205,29 @@ def test_a_derivative_that_does_not_exist_raises(function, rows, words):
     count("degenerate", 3)
 
 
+def cube_by_vectors(A):
+    values, vectors = jaxgrad.linalg.eigh(A)
+    return ((vectors * values**3) @ vectors.mT).trace()
+
+
 # of functions that have them, the cotangents do not tell what the second derivatives are
 SECOND = [
     (lambda A: (jaxgrad.linalg.eigvalsh(A) ** 3).sum(), EQUAL),
     (lambda A: (jaxgrad.linalg.svdvals(A) ** 2).sum(), EQUAL),
-    (projector, EQUAL),
+    (cube_by_vectors, EQUAL),
 ]
+
+
+def test_the_second_derivative_of_a_sum_over_eigenvalues():
+    x = matrix(EQUAL)
+    values = jaxgrad.linalg.eigh(x).eigenvalues
+    (first,) = jaxgrad.autograd.grad((values**3).sum(), x, create_graph=True)
+    direction = numpy.array([[1.0, 2.0, -1.0], [2.0, 0.5, 3.0], [-1.0, 3.0, 4.0]])
+    (second,) = jaxgrad.autograd.grad((first * jaxgrad.tensor(direction)).sum(), x)
+    # the gradient of the trace of A^3 is 3 A^2
+    expected = 3 * (numpy.array(EQUAL) @ direction + direction @ numpy.array(EQUAL))
+    numpy.testing.assert_allclose(second.tolist(), expected, atol=1e-12)
+    count("degenerate")
 
 
 @pytest.mark.slow
