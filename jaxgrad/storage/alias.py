@@ -568,10 +568,11 @@ def _assign_alias(target, alias, value, follow):
         storage.array, storage.pending = written, None
     else:
         storage.pending = (alias.place, written, target._aval)
-    if follow and alias.root is not None:
-        _lead_through_root(target, alias, value)
-    elif alias.root is None and (follow or not target._tracked):
-        alias.followed = storage.epoch  # of a tensor that has left the graph, views leave it too
+    root = target if alias.root is None else root_of(alias)
+    if alias.root is not None and follow and (value._tracked or root._tracked):
+        _lead_through_root(target, alias, root, value)
+    elif follow or not root._tracked:  # views of a tensor that has left the graph leave it too
+        root._alias.followed = storage.epoch
 
 
 def _keeps_history(target, value, follow) -> bool:
@@ -613,14 +614,11 @@ def _follow(target, node, output_nr, tracked):
     target._node, target._nr, target._tracked = node, output_nr, tracked
 
 
-def _lead_through_root(target, alias, value):
+def _lead_through_root(target, alias, root, value):
     """Record a write through a view: a write node for the root, and a cut from it for the view.
 
     No kernel runs: a write node saves no arrays, and a cut usually none.
     """
-    root = root_of(alias)
-    if not value._tracked and not root._tracked:
-        return
     calls, numbers = chain(alias.steps)
     program = executor.prepare(CopySlices.of(root._aval, target._aval, calls))
     mask = (root._tracked, value._tracked, *[False] * len(numbers))
