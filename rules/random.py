@@ -162,13 +162,17 @@ def sampled_gamma(self, key):
 
 
 def sampled_dirichlet(self, key):
-    """Samples of Dirichlet distributions with the concentrations in the last dimension."""
+    """Samples of Dirichlet distributions with the concentrations in the last dimension: more than 0
+    and less than 1.
+    """
     check_floating("dirichlet", self)
     if _is_sample(key):
-        samples = (key / jnp.sum(key, -1, keepdims=True)).astype(self.dtype)
+        gamma = jnp.maximum(key, jnp.finfo(key.dtype).tiny)  # all may underflow
+        samples = (gamma / jnp.sum(gamma, -1, keepdims=True)).astype(self.dtype)
     else:
         samples = jax.nn.softmax(_log_of_gamma(key, single_of_half(self)), axis=-1)
-    return jnp.clip(samples, jnp.finfo(self.dtype).tiny, 1).astype(self.dtype)
+    bounds = jnp.finfo(self.dtype)
+    return jnp.clip(samples.astype(self.dtype), bounds.tiny, 1 - bounds.epsneg)
 
 
 # dropout

@@ -70,8 +70,10 @@ def beta_sample_slope(x, alpha, total):
     parameter is total - alpha.
     """
     random.check_floating("_dirichlet_grad", x)
-    arrays = jnp.broadcast_arrays(_precise(x), _precise(alpha), _precise(total))
-    return _beta_slope(*arrays).astype(x.dtype)
+    place, alpha, total = jnp.broadcast_arrays(_precise(x), _precise(alpha), _precise(total))
+    inside = (place > 0) & (total > alpha)  # in single precision the sum may be one parameter
+    place, total = jnp.where(inside, place, 0.5), jnp.where(inside, total, alpha + 1)
+    return jnp.where(inside, _beta_slope(place, alpha, total), 0).astype(x.dtype)
 
 
 def _precise(tensor):

@@ -140,6 +140,34 @@ def test_slopes_of_samples():
     compare(lambda m, *x: [m._dirichlet_grad(*x)], place, first, first + second, rtol=2e-2)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_samples_of_extreme_concentrations(dtype):
+    """With the numbers of a seed: values and gradients, which PyTorch's formulas give four digits
+    of."""
+    for _ in range(12):
+        first, second = 10 ** RANDOM.uniform((-4, -4), (5, 5))
+        seed, results = int(RANDOM.integers(2**31)), []
+        for module in (torch, jaxgrad):
+            module.manual_seed(seed)
+            parameters = [
+                module.full((300,), value, dtype=getattr(module, dtype), requires_grad=True)
+                for value in (first, second)
+            ]
+            sample = module.distributions.Beta(*parameters).rsample()
+            module.autograd.grad(sample.sum(), parameters)
+            results.append(sample.detach().numpy())
+            slopes = module.autograd.grad(
+                module._standard_gamma(parameters[0]).sum(), parameters[0]
+            )
+            results.append(slopes[0].numpy())
+        assert (
+            numpy.isfinite(results[2]).all() and (results[2] > 0).all() and (results[2] < 1).all()
+        )
+        rtol = 2e-4 if dtype == "float32" else 1e-9
+        numpy.testing.assert_allclose(results[2], results[0], rtol)
+        numpy.testing.assert_allclose(results[3], results[1], 2e-3, 1e-30)
+
+
 @pytest.mark.parametrize("name", ["sqrt", "asin", "acos", "asinh", "acosh", "log", "atanh"])
 def test_branch_cuts(name):
     """On the axes, with both signs of the other part: numpy compares -0 and 0 as equal, the side of

@@ -293,6 +293,29 @@ def test_gradients_of_dirichlet_samples():
     count("derivatives")
 
 
+@pytest.mark.parametrize("dtype", [jaxgrad.float32, jaxgrad.float64])
+def test_samples_and_gradients_of_tiny_concentrations(dtype):
+    """All gamma samples underflow for most: PyTorch has 0.5 there, and 1 is no sample."""
+    p = jaxgrad.full((500,), 1e-4, dtype=dtype, requires_grad=True)
+    jaxgrad.manual_seed(0)
+    samples = jaxgrad.distributions.Beta(p, p.detach()).rsample()
+    assert ((samples > 0) & (samples < 1)).all()
+    assert 0.8 < (samples == 0.5).double().mean() < 0.95  # 0.86 in PyTorch
+    samples.sum().backward()
+    # PyTorch's largest gradient, that at 0.5
+    numpy.testing.assert_allclose(p.grad.max().item(), 1.2501733e7, rtol=1e-5)
+    many = jaxgrad.distributions.Dirichlet(jaxgrad.full((50, 4), 1e-4, dtype=dtype)).sample()
+    assert many.isfinite().all()
+    count("derivatives", 4)
+
+
+def test_derivatives_of_beta_samples_at_the_ends():
+    numbers = jaxgrad.tensor([[0.0, 0.01, 0.02], [1.0, 1e5, 1e5], [1.0, 2.0, 5.0]])
+    slopes = jaxgrad._dirichlet_grad(*numbers.mT.contiguous())
+    numpy.testing.assert_allclose(slopes.numpy(), [0, 0, 0.36111113], rtol=1e-6)  # PyTorch's
+    count("derivatives")
+
+
 @pytest.mark.slow
 def test_samplers_are_functions_of_jax_arrays_and_a_key():
     key = jnp.array([1, 2], jnp.uint32)
