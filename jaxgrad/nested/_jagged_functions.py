@@ -227,10 +227,68 @@ def item(input):
 
 def _get(input, index):
     index = index if isinstance(index, tuple) else (index,)
+    if index[0] is Ellipsis:
+        index = (slice(None),) * (input.ndim - len(index) + 1) + index[1:]
+    if isinstance(index[0], slice) and index[0] == slice(None):
+        return _parts_of_all(input, index[1:])
     if not isinstance(index[0], int):
         raise RuntimeError("slice(): not supported for NestedTensor on dim=0")
     part = input.unbind()[index[0]]
     return part[index[1:]] if index[1:] else part
+
+
+def _parts_of_all(input, index):
+    """The same elements of each component, by numbers and slices of the shared dimensions."""
+    before = index[: input._ragged - 1]
+    lengths = index[input._ragged - 1 : input._ragged]
+    if not all(isinstance(one, int | slice) for one in index) or lengths not in (
+        (),
+        (slice(None),),
+    ):
+        raise RuntimeError(
+            "slice(): not supported for NestedTensor on dim=0 and on ragged dim: index those that all "
+            "components share by numbers and slices"
+        )
+    dropped = [one for one in before if isinstance(one, int)]
+    return like(values_of(input)[index], input, input._ragged - len(dropped))
+
+
+def chunk(input, chunks, dim=0):
+    dim = wrapped(dim, input)
+    if dim:
+        return along(Tensor.chunk, ["input", "chunks"], (input, chunks), {"dim": dim})
+    offsets, size = input._length.offsets, -(-len(input) // chunks)
+    parts = []
+    for first in range(0, len(input), size):
+        held = offsets[first : first + size + 1]
+        values = values_of(input).narrow(input._ragged - 1, held[0], held[-1] - held[0])
+        parts.append(nested(values, Length(one - held[0] for one in held), input._ragged))
+    return tuple(parts)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    differences = elementwise(ops.sub, (input, target), {}).abs()
+    if size_average is not None or reduce is not None or reduction not in ("none", "sum", "mean"):
+        raise ValueError(f"{reduction} is not a valid value for reduction: none, sum or mean")
+    return differences if reduction == "none" else getattr(differences, reduction)()
+
+
+def _extreme(name):
+    """`max` or `min`: of all elements, along a dimension, or of two tensors."""
+
+    def function(input, dim=None, keepdim=False, *, other=None):
+        other = dim if isinstance(dim, Tensor) else other
+        if other is not None:
+            return elementwise(getattr(ops, f"{name}imum"), (input, other), {})
+        return over_all(input, dim, keepdim)
+
+    over_all = _over_all(name)
+    return function
+
+
+def _reflected(name):
+    """An operator with the nested tensor at its right."""
+    return lambda input, other: elementwise(getattr(ops, name), (other, input), {})
 
 
 def _refused(words):
@@ -293,7 +351,7 @@ def __deepcopy__(input, memo):
 _FUNCTIONS = (
     *(unbind, to_padded_tensor, sum, mean, unsqueeze, embedding, dropout, transpose, permute),
     *(view, unflatten, flatten, cat, matmul, scaled_dot_product_attention, item, grad),
-    *(requires_grad_, copy_, __format__, __deepcopy__),
+    *(requires_grad_, copy_, __format__, __deepcopy__, chunk, l1_loss),
 )
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
 FUNCTIONS |= {"reshape": view, "bmm": matmul, "__matmul__": matmul}
@@ -312,7 +370,11 @@ FUNCTIONS |= {name: _of_last(name) for name in ("linear", "layer_norm", "rms_nor
 FUNCTIONS |= {name: _on_values(name) for name in ("detach", "clone", "contiguous")}
 FUNCTIONS |= {name: _on_values(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}
 FUNCTIONS |= {name: _over_all(name) for name in ("any", "all")}
+FUNCTIONS |= {name: _extreme(name) for name in ("max", "min")}
+FUNCTIONS |= {"__rtruediv__": _reflected("div"), "__rpow__": _reflected("pow")}
+FUNCTIONS |= {"__rmod__": _reflected("remainder"), "__rfloordiv__": _reflected("floor_divide")}
 FUNCTIONS |= {name: _method_of(name) for name in ("backward", "numel", "is_contiguous", "data_ptr")}
+FUNCTIONS |= {name: _method_of(name) for name in ("is_floating_point", "is_complex", "is_signed")}
 FUNCTIONS |= {name: _method_of(name) for name in torch_function.OF_HANDLES}
 FUNCTIONS["numpy"] = _refused(".numpy() is not supported for tensor subclasses.")
 FUNCTIONS["tolist"] = _refused(".tolist() is not supported for tensor subclasses, got NestedTensor")

@@ -499,6 +499,7 @@ FUNCTIONS |= {
 }
 FUNCTIONS |= {name: _filled(name) for name in ("zero_", "fill_")}
 FUNCTIONS |= {name: _of_handles(name) for name in ("data_ptr", "element_size", "retain_grad")}
+FUNCTIONS |= {name: _of_handles(name) for name in ("is_floating_point", "is_complex", "is_signed")}
 FUNCTIONS |= {name: _of_handles(name) for name in torch_function.OF_HANDLES}
 FUNCTIONS |= {
     name: _refused("Internal error: NestedTensorImpl doesn't support sizes.")

@@ -255,3 +255,57 @@ def test_is_same_size(layout):
     for pair in ((nested(2), torch.ones(2, 4)), (torch.ones(2, 4), nested(2))):
         with pytest.raises(RuntimeError, match="Expected both self and other to be nested tensors"):
             torch.is_same_size(*pair)
+
+
+def test_numbers_and_dense_tensors_at_the_left():
+    x = jagged() + 1
+    for call in (lambda x: 2 / x, lambda x: 2**x, lambda x: 7 % x, lambda x: 7 // x):
+        for result, component in zip(call(x).unbind(), components(), strict=True):
+            assert_equal(result, call(component + 1))
+
+
+def test_greatest_and_least_elements():
+    x, (first, second) = jagged(), components()
+    assert x.max().item() == 5.5 and x.min().item() == 0
+    assert_equal(x.max(-1).values.values(), torch.cat([first, second]).max(-1).values)
+    assert_equal(torch.max(x, x * -1 + 3).unbind()[1], torch.max(second, 3 - second))
+
+
+def test_absolute_differences():
+    x, joined = jagged(True), torch.cat(components())
+    loss = F.l1_loss(x, x.detach() * 2, reduction="sum")
+    assert loss.item() == joined.abs().sum().item()
+    assert F.l1_loss(x, x * 2).item() == joined.abs().mean().item()
+    assert_equal(F.l1_loss(x, x * 2, reduction="none").unbind()[0], components()[0])
+    loss.backward()
+    assert_equal(x.grad.values(), -joined.sign())
+
+
+def test_slices_of_shared_dimensions():
+    x, (first, second) = jagged(True), components()
+    assert_equal(x[..., :2].unbind()[1], second[..., :2])
+    assert_equal(x[:, :, 1].unbind()[0], first[:, 1])
+    assert_equal(x.transpose(1, 2)[:, 1:].unbind()[1], second.mT[1:])
+    assert_equal(x.transpose(1, 2)[:, 1].unbind()[1], second.mT[1])
+    (x[..., :2] * 3).sum().backward()
+    assert x.grad.values().tolist() == [[3, 3, 0]] * 6
+    for index in ((slice(None), slice(1, None)), (slice(1, None),), (..., None)):
+        with pytest.raises(RuntimeError, match="not supported for NestedTensor"):
+            x[index]
+
+
+def test_components_in_chunks():
+    parts = [torch.ones(n, 2) * n for n in (2, 1, 3)]
+    x = torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)
+    first, last = x.chunk(2)
+    assert [part.tolist() for part in first.unbind()] == [part.tolist() for part in parts[:2]]
+    assert [part.tolist() for part in last.unbind()] == [parts[2].tolist()]
+    last.sum().backward()
+    assert x.grad.values().tolist() == [[0, 0]] * 3 + [[1, 1]] * 3
+    assert [part.shape[-1] for part in x.chunk(2, -1)] == [1, 1]
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_the_kind_of_the_numbers(layout):
+    x = torch.nested.nested_tensor(components(), layout=layout)
+    assert x.is_floating_point() and not x.is_complex() and x.is_signed()
