@@ -246,8 +246,8 @@ def _parts_of_all(input, index):
         (slice(None),),
     ):
         raise RuntimeError(
-            "slice(): not supported for NestedTensor on dim=0 and on ragged dim: index those that all "
-            "components share by numbers and slices"
+            "slice(): not supported for NestedTensor on dim=0 and on ragged dim: index dimensions "
+            "that all components share by numbers and slices"
         )
     dropped = [one for one in before if isinstance(one, int)]
     return like(values_of(input)[index], input, input._ragged - len(dropped))

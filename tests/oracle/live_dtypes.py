@@ -143,6 +143,33 @@ def test_learned_scales(place):
     agree(run, 1e-4, "learned scales")
 
 
+@pytest.mark.parametrize("place", ROUNDS)
+def test_recorded_ranges(place):
+    """Two calls with switches, of a whole tensor or of rows, symmetric or not; and the masks."""
+    random = generator(place)
+    numbers = (random.normal(size=(2, 3, 4)) * 10 ** random.uniform(-2, 2)).astype("float32")
+    rows, symmetric = random.integers(0, 2, 2).astype(bool).tolist()
+    low, high = [(0, 255), (-128, 127), (-127, 127), (0, 15), (-10, 10)][random.integers(5)]
+    observes, rounds = random.integers(0, 2, (2, 2)).tolist()
+
+    def run(library):
+        count, inf = (3 if rows else 1), float("inf")
+        bounds = library.full((count,), inf), library.full((count,), -inf)
+        written = *bounds, library.ones(count), library.zeros(count, dtype=library.int32)
+        results = []
+        for part, *switches in zip(numbers, observes, rounds, strict=True):
+            x = library.tensor(part, requires_grad=True)
+            value, mask = library._fused_moving_avg_obs_fq_helper(
+                *(x, *map(library.tensor, [[1] if on else [0] for on in switches]), *written),
+                *(0.1, low, high, 0, rows, symmetric),
+            )
+            (value * x.detach().sin()).sum().backward()
+            results += [value.detach(), mask, x.grad]
+        return [*results, *written]
+
+    agree(run, 1e-5, f"recorded ranges {low} {high} {rows} {symmetric} {observes} {rounds}")
+
+
 NESTED = {
     "reductions": lambda F, x: [x.sum(1), x.mean(1), x.amax(1), x.sum(-1).values()],
     "softmax": lambda F, x: [x.softmax(1).values(), x.softmax(-1).values()],

@@ -47,6 +47,12 @@ def sparse(framework, parts, layout):
 # by name: the layouts that PyTorch takes, and the function of a framework, x, w and m
 OPERATORS = {
     "to_dense": (LAYOUTS, lambda t, x, p: x.to_dense()),
+    "dist": (COO, lambda t, x, p: t.dist(x, 2 * x.sin(), 3)),
+    "dist of dense": (COO, lambda t, x, p: t.dist(p["m"], x)),
+    "l1_loss": (COO, lambda t, x, p: t.nn.functional.l1_loss(x, x.sin(), reduction="sum")),
+    "sum_to_size": (("coo", "csr"), lambda t, x, p: x.sum_to_size(1, x.shape[1])),
+    "flatten of one dimension": (LAYOUTS, lambda t, x, p: t.flatten(x, -1)),
+    "adjoint": (("csr", "csc", "bsr", "bsc"), lambda t, x, p: t.adjoint(x)),
     "sin": (LAYOUTS, lambda t, x, p: x.sin()),
     "abs": (LAYOUTS, lambda t, x, p: abs(x)),
     "neg": (LAYOUTS, lambda t, x, p: -x),
