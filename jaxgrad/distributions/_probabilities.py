@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core import dtypes
 from ..tape.tensor import Tensor
 from . import constraints
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -23,6 +24,8 @@ class ProbsOrLogits:
         check_one(probs, logits)
         name = "logits" if probs is None else "probs"
         parameter, *others = broadcast_all(logits if probs is None else probs, *others)
+        if name == "logits" and not parameter.is_floating_point():
+            parameter = parameter.to(dtypes.get_default_dtype())
         setattr(self, name, parameter)
         self._parameter_name = name
         return tuple(tensor.to(parameter.dtype) for tensor in others)

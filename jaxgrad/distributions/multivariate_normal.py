@@ -44,7 +44,7 @@ def mahalanobis(factor, vectors):
 
     factor: (batch, n, n). vectors: (sample, batch, n), so that each factor serves all samples.
     """
-    samples = vectors.ndim - factor.ndim + 1
+    samples, vectors = vectors.ndim - factor.ndim + 1, vectors.to(factor.dtype)
     if samples < 1 or vectors.shape[samples:-1] != factor.shape[:-2]:
         return ops.sum(ops.square(solved(factor, vectors.unsqueeze(-1))), (-2, -1))
     columns = vectors.reshape(-1, *factor.shape[:-1]).movedim(0, -1)

@@ -475,3 +475,24 @@ def test_categories_that_do_not_exist():
 def test_values_are_tensors_where_they_are_checked():
     with pytest.raises(ValueError, match="The value argument to log_prob must be a Tensor"):
         distributions.HalfCauchy(1.0).log_prob(1.0)
+
+
+def test_logits_that_are_integers():
+    """They are odds in the default dtype; PyTorch's values."""
+    logits = jaxgrad.tensor([2, 2, 1])
+    d = distributions.Geometric(logits=logits)
+    expected = [-2.2538560, -2.2538560, -1.6265234]
+    assert d.log_prob(jaxgrad.ones(3)).tolist() == pytest.approx(expected)
+    assert d.sample().dtype == jaxgrad.float32
+    for d in (
+        distributions.ContinuousBernoulli(logits=logits),
+        distributions.RelaxedBernoulli(jaxgrad.tensor(2.0), logits=logits),
+    ):
+        assert ((d.rsample() > 0) & (d.rsample() < 1)).all()
+
+
+def test_density_of_a_normal_vector_of_another_dtype():
+    d = distributions.MultivariateNormal(jaxgrad.tensor([2.0, 1.0]), 2 * jaxgrad.eye(2))
+    density = d.log_prob(jaxgrad.full((2,), 0.5, dtype=jaxgrad.float64))
+    assert density.dtype == jaxgrad.float32
+    assert density.item() == pytest.approx(-3.1560242)  # -(1.5**2 + 0.5**2) / 4 - log(4 pi)
