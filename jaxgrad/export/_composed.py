@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import math
 
+from ..core.dtypes import float32, int64
+from ..core.symbolic_extents import has_symbolic
+from ..frontend.factories import arange
+from ..linalg import vector_norm
 from ..nn import functional
 
 
@@ -62,12 +66,57 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return loss / input.shape[0] if reduction == "batchmean" and input.ndim else loss
 
 
-# by their names in nn.functional
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    if input.ndim != 2 or max_norm is not None or padding_idx is not None:
+        return NotImplemented
+    rows = functional.embedding(input, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if mode == "max":
+        return rows.amax(1)
+    return rows.mean(1) if mode == "mean" else rows.sum(1)
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", *options, **by_name):
+    if mode != "nearest-exact" or any((*options, *by_name.values())) or has_symbolic(input.shape):
+        return NotImplemented
+    count = input.ndim - 2
+    sizes = [size] * count if isinstance(size, int) else size
+    scales = scale_factor if isinstance(scale_factor, list | tuple) else [scale_factor] * count
+    for dim, scale in enumerate(scales, 2):
+        extent = input.shape[dim]
+        length = int(extent * scale) if sizes is None else sizes[dim - 2]
+        step = extent / length if scale is None else 1 / scale
+        places = (arange(length, device=input.device).to(float32) + 0.5) * step
+        input = input.index_select(dim, places.to(int64).clamp(max=extent - 1))
+    return input
+
+
+def weight_norm(v, g, dim=0):
+    dims = [other for other in range(v.ndim) if other != dim % v.ndim]
+    return v * (g / vector_norm(v, 2, dims, True))
+
+
+# by their names in nn.functional, and torch._weight_norm
 CALLS = {
     f"functional.{name}": function
     for name, function in (
         *(("normalize", normalize), ("softsign", softsign), ("tanhshrink", tanhshrink)),
         *(("softmin", softmin), ("local_response_norm", local_response_norm)),
+        ("_weight_norm", weight_norm),
+        *(("embedding_bag", embedding_bag), ("interpolate", interpolate)),
         *(("gaussian_nll_loss", gaussian_nll_loss), ("kl_div", kl_div)),
     )
 }

@@ -83,13 +83,14 @@ def decomposed(graph: Graph, table: Mapping[str, Callable]) -> Graph:
 
 
 def _full_name(target) -> str:
-    """The name of an overload of aten, `linear.default`, or of a function of nn.functional,
-    `functional.normalize`; "" for another target.
+    """The name of an overload of aten, `linear.default`, or of a function of nn.functional or a
+    private one, `functional.normalize`; "" for another target.
     """
     if hasattr(target, "overloadpacket"):
         return target.__name__
-    is_functional = getattr(target, "__module__", "").startswith("jaxgrad.nn.")
-    return f"functional.{target.__name__}" if is_functional else ""
+    space, name = getattr(target, "__module__", ""), getattr(target, "__name__", "")
+    is_known = space.startswith("jaxgrad.nn.") or name.startswith("_")
+    return f"functional.{name}" if is_known else ""
 
 
 class _Rewriting:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 from .. import ops
+from ..core import dtypes
 from ..core.device import contiguous_format
 from ..core.symbolic_extents import is_symbolic
-from . import _loss_decompositions, _recurrent_decompositions
+from . import _loss_decompositions, _recurrent_decompositions, _resampling_decompositions
 from ._einsum_decomposition import einsum
 from ._memory import viewed
 
@@ -246,17 +247,19 @@ def batch_norm(
 def instance_norm(
     input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
 ):
-    if running_mean is not None or weight is not None or bias is not None or not use_input_stats:
+    if running_mean is not None or not use_input_stats:
         return NotImplemented
     rows, channels, *extents = input.shape
+    weight, bias = [t if t is None else aten.repeat.default(t, [rows]) for t in (weight, bias)]
     joined = viewed(input, [1, rows * channels, *extents])
     legit = aten._native_batch_norm_legit.no_stats
-    return viewed(legit(joined, None, None, True, momentum, eps)[0], input.shape)
+    return viewed(legit(joined, weight, bias, True, momentum, eps)[0], input.shape)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    if eps is None or input.dtype.itemsize < 4:
+    if input.dtype.itemsize < 4:
         return NotImplemented
+    eps = dtypes.finfo(input.dtype).eps if eps is None else eps
     dims = [*range(-len(normalized_shape), 0)]
     mean = aten.mean.dim(square(input), dims, True)
     result = aten.mul.Tensor(input, aten.rsqrt.default(aten.add.Tensor(mean, eps)))
@@ -295,8 +298,11 @@ def scaled_dot_product_attention(
     scale=None,
     enable_gqa=False,
 ):
-    if enable_gqa or dropout_p:
+    if dropout_p:
         return NotImplemented
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (repeat_interleave(t, groups, t.ndim - 3) for t in (key, value))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     root = math.sqrt(scale) if scale >= 0 else None
     if root is None:
@@ -315,6 +321,11 @@ def scaled_dot_product_attention(
         return result
     rows_first = aten.clone.default(_permuted(result, 2, 0, 1, 3), memory_format=contiguous_format)
     return _permuted(rows_first, 1, 2, 0, 3)
+
+
+def grid_sampler(input, grid, *options):
+    sampler = aten.grid_sampler_2d if input.ndim == 4 else aten.grid_sampler_3d
+    return sampler.default(input, grid, *options)
 
 
 # ---- shapes
@@ -679,6 +690,28 @@ def std_dim(self, dim, unbiased=True, keepdim=False):
     return aten.sqrt.default(_variance(self, dim, int(unbiased), keepdim))
 
 
+def std_mean(self, dim=None, *, correction=None, keepdim=False):
+    variance, mean = aten.var_mean.correction(self, dim, correction=correction, keepdim=keepdim)
+    return aten.sqrt.default(variance), mean
+
+
+def std_mean_dim(self, dim, unbiased=True, keepdim=False):
+    return std_mean(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+def logsumexp(self, dim, keepdim=False):
+    if not self.is_floating_point() or self.ndim == 0:
+        return NotImplemented
+    dims = [dim] if isinstance(dim, int) else [*dim]
+    greatest = aten.amax.default(self, dims, True)
+    is_infinite = aten.eq.Scalar(aten.abs.default(greatest), math.inf)
+    zero = aten.scalar_tensor.default(0.0, dtype=self.dtype)
+    greatest = aten.where.self(is_infinite, zero, greatest)
+    kept = greatest if keepdim else aten.squeeze.dims(greatest, dims)
+    terms = aten.exp.default(aten.sub.Tensor(self, greatest))
+    return aten.add.Tensor(aten.log.default(aten.sum.dim_IntList(terms, dims, keepdim)), kept)
+
+
 def std_all(self, unbiased=True):
     return aten.sqrt.default(_variance(self, None, int(unbiased), False))
 
@@ -781,6 +814,9 @@ FUNCTIONS = {
     "std.default": std_all,
     "std.dim": std_dim,
     "std.correction": std,
+    "std_mean.dim": std_mean_dim,
+    "std_mean.correction": std_mean,
+    "logsumexp.default": logsumexp,
     "arange.default": lambda end, **options: aten.arange.start_step(0, end, 1, **options),
     "arange.start": lambda start, end, **options: aten.arange.start_step(start, end, 1, **options),
     "roll.default": roll,
@@ -791,6 +827,8 @@ FUNCTIONS = {
         self, other, rounding_mode="floor"
     ),
     "einsum.default": einsum,
+    "grid_sampler.default": grid_sampler,
     **_loss_decompositions.FUNCTIONS,
     **_recurrent_decompositions.FUNCTIONS,
+    **_resampling_decompositions.FUNCTIONS,
 }

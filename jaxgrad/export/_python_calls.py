@@ -171,9 +171,14 @@ def _interpolate(
     recompute_scale_factor=None,
     antialias=False,
 ):
+    count = input.ndim - 2
+    if mode == "area":
+        factors = scale_factor if isinstance(scale_factor, list | tuple) else [scale_factor] * count
+        sizes = [size] * count if isinstance(size, int) else size
+        sizes = sizes or [int(e * f) for e, f in zip(input.shape[2:], factors, strict=True)]
+        return f"adaptive_avg_pool{count}d", (input, [*sizes]), {}
     if mode not in _MODES or antialias or recompute_scale_factor:
         return None
-    count = input.ndim - 2
     if isinstance(size, int):
         size = [size] * count
     if isinstance(scale_factor, int | float):

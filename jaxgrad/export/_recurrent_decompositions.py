@@ -19,14 +19,16 @@ def _product(input, weight, bias):
 def _lstm_step(input, state, weights):
     hidden, cell = state
     of_input, of_hidden, *biases = weights
+    projection = biases.pop() if len(biases) % 2 else None
     first, second = biases or (None, None)
     gates = aten.add.Tensor(_product(hidden, of_hidden, second), _product(input, of_input, first))
-    size = hidden.shape[1]
+    size = cell.shape[1]
     enter, forget, change, leave = aten.split_with_sizes.default(gates, [size] * 4, 1)
     enter, forget, leave = (aten.sigmoid.default(gate) for gate in (enter, forget, leave))
     change = aten.mul.Tensor(enter, aten.tanh.default(change))
     cell = aten.add.Tensor(aten.mul.Tensor(forget, cell), change)
-    return aten.mul.Tensor(leave, aten.tanh.default(cell)), cell
+    hidden = aten.mul.Tensor(leave, aten.tanh.default(cell))
+    return hidden if projection is None else _product(hidden, projection, None), cell
 
 
 def _gru_step(input, state, weights):
@@ -75,6 +77,8 @@ def _layers(step):
         length = input.shape[time] if input.ndim == 3 else None
         count = 4 if has_biases else 2
         ways = 2 if bidirectional else 1
+        if len(params) == (count + 1) * num_layers * ways:  # with projections
+            count += 1
         is_plain = len(params) == count * num_layers * ways and not (dropout and train)
         if not length or is_symbolic(length) or not is_plain:
             return NotImplemented
@@ -111,7 +115,20 @@ def _of_one_state(step):
     return network
 
 
+def _cell(step):
+    def cell(input, hx, *weights):
+        states = tuple(hx) if isinstance(hx, list | tuple) else (hx,)
+        state = step(input, states, [weight for weight in weights if weight is not None])
+        return state if len(states) > 1 else state[0]
+
+    return cell
+
+
 FUNCTIONS = {
+    "lstm_cell.default": _cell(_lstm_step),
+    "gru_cell.default": _cell(_gru_step),
+    "rnn_tanh_cell.default": _cell(_simple_step("tanh")),
+    "rnn_relu_cell.default": _cell(_simple_step("relu")),
     "lstm.input": _lstm,
     "gru.input": _of_one_state(_gru_step),
     "rnn_tanh.input": _of_one_state(_simple_step("tanh")),

@@ -49,6 +49,23 @@ OF_PYTORCH = [
     (nn.GroupNorm(2, 4), [IMAGES], "native_group_norm"),
     (nn.BatchNorm2d(4).eval(), [IMAGES], "_native_batch_norm_legit_no_training"),
     (nn.InstanceNorm2d(4), [IMAGES], "view _native_batch_norm_legit.no_stats view"),
+    (
+        nn.InstanceNorm2d(4, affine=True),
+        [IMAGES],
+        "repeat repeat view _native_batch_norm_legit.no_stats view",
+    ),
+    (
+        nn.GRUCell(4, 3),
+        [ROWS, (3, 3)],
+        "permute addmm split_with_sizes permute addmm split_with_sizes add.Tensor sigmoid "
+        "add.Tensor sigmoid mul.Tensor add.Tensor tanh sub.Tensor mul.Tensor add.Tensor",
+    ),
+    (nn.RNNCell(4, 3), [ROWS, (3, 3)], "permute addmm permute addmm add.Tensor tanh"),
+    (
+        nn.utils.parametrizations.weight_norm(nn.Linear(4, 2)),
+        [ROWS],
+        "linalg_vector_norm div.Tensor mul.Tensor permute addmm",
+    ),
     (nn.Dropout().eval(), [ROW], "clone"),
     (nn.Conv1d(4, 3, 2), [ROW], "convolution"),
     (nn.Conv2d(4, 3, 3, padding="same"), [IMAGES], "convolution"),
@@ -106,6 +123,19 @@ OF_PYTORCH = [
         "_to_copy sum.dim_IntList div.Tensor",
     ),
     (lambda x: x.std(1), [ROW], "var.correction sqrt"),
+    (lambda x: torch.std_mean(x, 1), [ROW], "var_mean.correction sqrt"),
+    (
+        lambda x: x.logsumexp(1),
+        [ROW],
+        "amax abs eq.Scalar scalar_tensor where.self squeeze.dims sub.Tensor exp sum.dim_IntList "
+        "log add.Tensor",
+    ),
+    (lambda x: F.interpolate(x, (3, 2), mode="area"), [IMAGES], "_adaptive_avg_pool2d"),
+    (
+        lambda x, y: F.grid_sample(x, y, align_corners=True),
+        [IMAGES, (2, 3, 3, 2)],
+        "grid_sampler_2d",
+    ),
     (lambda x: x.clone().add_(1).relu_(), [ROW], "clone add.Tensor relu"),
 ]
 
@@ -219,6 +249,23 @@ LAYERS = [
     (nn.LSTM(3, 2, 2, bidirectional=True), (4, 2, 3), "lstm.input"),
     (nn.GRU(3, 2, batch_first=True), (2, 4, 3), "gru.input"),
     (nn.RNN(3, 2, bias=False), (4, 2, 3), "rnn_tanh.input"),
+    (nn.LSTM(3, 4, 2, proj_size=2), (4, 2, 3), "lstm.input"),
+    (nn.LSTMCell(3, 2), (4, 3), "lstm_cell"),
+    (nn.RMSNorm(4), (2, 4), "rms_norm"),
+    (nn.Upsample((5, 7), mode="bicubic"), (1, 2, 4, 4), "upsample_bicubic2d.vec"),
+    (nn.Upsample(7, mode="linear", align_corners=True), (1, 2, 4), "upsample_linear1d.vec"),
+    (nn.Upsample(scale_factor=1.5, mode="trilinear"), (1, 2, 4, 2, 3), "upsample_trilinear3d.vec"),
+    (nn.Upsample(scale_factor=1.7, mode="nearest-exact"), (1, 2, 4, 5), "interpolate"),
+    (
+        Calling(lambda x: F.embedding_bag((x > 0).long(), x[:2], mode="max").exp()),
+        (3, 4),
+        "embedding_bag",
+    ),
+    (
+        Calling(lambda x: F.scaled_dot_product_attention(x, x[:, :2], x[:, :2], enable_gqa=True)),
+        (2, 4, 3, 4),
+        "scaled_dot_product_attention",
+    ),
     (nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval(), (2, 3, 4), "linear"),
     (Calling(lambda x: torch.einsum("bij,kj->kb", x, x[0])), (2, 3, 4), "einsum"),
     (Calling(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), (2, 3, 4), "sdpa"),
