@@ -79,7 +79,7 @@ def l1_loss_backward(grad_output, self, target, reduction):
 
 def _sign(difference):
     if not jnp.iscomplexobj(difference):
-        return jnp.sign(difference)
+        return arithmetic.sgn(difference)  # 0 of NaN
     length = jnp.abs(difference)
     return jnp.where(length == 0, 0, difference / jnp.where(length == 0, 1, length))
 
@@ -102,8 +102,8 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     near = grad_output * difference / beta if beta else 0
     far = jnp.where(difference < 0, -grad_output, grad_output)
     # with beta=0 PyTorch's gradient is -1 where both are equal; 0 is that of l1_loss
-    is_near = jnp.abs(difference) < beta if beta else difference == 0
-    return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
+    is_far = jnp.abs(difference) >= beta if beta else jnp.abs(difference) > 0  # not of NaN
+    return loss_reduction_backward(jnp.where(is_far, far, near), reduction)
 
 
 def huber_loss(self, target, reduction, delta):
@@ -129,7 +129,7 @@ def huber_loss_backward(grad_output, self, target, reduction, delta):
     """`grad_output` times the difference, limited to `delta` and `-delta`."""
     difference = self - target
     far = jnp.where(difference < 0, -delta, delta)
-    slope = jnp.where(jnp.abs(difference) <= delta, difference, far)
+    slope = jnp.where(jnp.abs(difference) > delta, far, difference)  # NaN of NaN
     return loss_reduction_backward(slope * grad_output, reduction)
 
 

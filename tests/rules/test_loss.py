@@ -374,3 +374,19 @@ def test_the_gradient_of_classes_compares_and_does_not_scatter(name):
     program = jax.make_jaxpr(jax.grad(lambda x: loss(x, target)))(jnp.ones((3, 4)))
     assert not any("scatter" in primitive for primitive in primitives(program))
     count("programs")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("l1_loss", {}, [0.0, 1, -1, 0, 1]),
+        ("smooth_l1_loss", {}, [float("nan"), 1, -1, 0, 1]),
+        ("smooth_l1_loss", {"beta": 0.0}, [0.0, 1, -1, 0, 1]),
+        ("huber_loss", {"delta": 1.5}, [float("nan"), 1, -1.5, 0, 1.5]),
+    ],
+)
+def test_gradients_at_nan(name, options, expected):
+    """Those of PyTorch 2.13: a loss that is NaN gave a finite gradient."""
+    x = jaxgrad.tensor([float("nan"), 1.0, -2.0, 0.0, float("inf")], requires_grad=True)
+    getattr(F, name)(x, jaxgrad.zeros(5), reduction="sum", **options).backward()
+    numpy.testing.assert_array_equal(x.grad.tolist(), expected)
