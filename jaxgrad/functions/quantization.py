@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import operator
 
+import numpy
+
 from .. import ops
 from ..core import dtypes, named_dtypes
 from ..frontend.factories import full
 from ..frontend.legacy_methods import OF_QUANTIZED
 from ..frontend.printing import arrays
+from ..frontend.tensor_data import tensor as new_tensor
 from ..tape import torch_function
 from ..tape.tensor import Tensor, abstract_value
 from ..tape.torch_function import api_boundary
@@ -194,6 +197,10 @@ class QuantizedTensor(Tensor):
         if any(isinstance(value, dtypes.dtype) and value is not self._dtype for value in target):
             raise RuntimeError("empty_quantized not supported: take x.dequantize().to(dtype)")
         return self
+
+    def type(self, dtype=None, non_blocking=False):
+        name = f"torch.quantized.{self._dtype.scalar_type}Tensor"
+        return name if dtype is None else self.to(dtype)
 
     def numpy(self, *, force=False):
         raise TypeError(f"Got unsupported ScalarType {self._dtype.scalar_type}: take int_repr()")
@@ -434,8 +441,7 @@ def _call(function, args, kwargs):
     name = function.__name__
     if getattr(operator, name.strip("_"), None) in _COMPARISONS:
         return function(*map(_number, args), **kwargs)
-    overloads = getattr(getattr(function, "operator", None), "overloads", None)
-    if overloads is not None and overloads.primitives[0].rule.is_view:
+    if _is_view(function):
         return _moved(function, args, kwargs)
     if function is dequantize and isinstance(args[0], tuple | list):
         return tuple(map(dequantize, args[0]))
@@ -516,13 +522,57 @@ def _joined(function, parts, *args, **kwargs):
 def _moved(function, args, kwargs, like=None):
     """The result of a function that gives the elements other places."""
     like = args[0] if like is None else like
-    if like._axis is not None and function.__name__ not in ("clone", "detach", "contiguous"):
-        raise NotImplementedError(
-            f"{function.__name__}: not provided for quantized tensors with a scale for each channel"
-        )
+    has_scales = like._axis is not None
+    if has_scales and function.__name__ not in ("clone", "detach", "contiguous"):
+        return _moved_channels(function, args, kwargs)
     with torch_function.DisableTorchFunctionSubclass():
         result = function(*args, **kwargs)
     return _as_quantized(result, like)
+
+
+def _is_view(function) -> bool:
+    overloads = getattr(getattr(function, "operator", None), "overloads", None)
+    return overloads is not None and overloads.primitives[0].rule.is_view
+
+
+def _moved_channels(function, args, kwargs):
+    """The same for a tensor with a scale for each channel. The channels of the elements, moved as
+    the elements are, show the axis; what has one channel has one scale.
+    """
+    like, arguments = args[0], args[1:]
+    if not _is_view(function) and function.__name__ != "__getitem__":
+        raise _no_channels(function)
+    numbers = numpy.arange(like.shape[like._axis], dtype="int32")
+    numbers = numbers.reshape([-1 if dim == like._axis else 1 for dim in range(like.ndim)])
+    channels = new_tensor(numpy.broadcast_to(numbers, like.shape).copy())
+    with torch_function.DisableTorchFunctionSubclass():
+        result = function(like, *arguments, **kwargs)
+        places = function(channels, *arguments, **kwargs)
+    if isinstance(result, tuple | list):
+        pairs = zip(result, places, strict=True)
+        return type(result)(_of_places(part, place, like, function) for part, place in pairs)
+    return _of_places(result, places, like, function)
+
+
+def _of_places(integers, places, like, function):
+    places = places.numpy()
+    held = numpy.unique(places).tolist()
+    if len(held) == 1:
+        scale, zero_point = like._scale[held[0]].item(), like._zero_point[held[0]].item()
+        return _quantized(integers, like._dtype, scale, zero_point)
+    for axis in range(places.ndim):
+        line = numpy.moveaxis(places, axis, -1)
+        if held and (line == line.reshape(-1, line.shape[-1])[0]).all():
+            index = new_tensor(line.reshape(-1, line.shape[-1])[0])
+            scales, zeros = like._scale[index], like._zero_point[index]
+            return _quantized(integers, like._dtype, scales, zeros, axis)
+    raise _no_channels(function)
+
+
+def _no_channels(function):
+    return NotImplementedError(
+        f"{function.__name__}: not provided for quantized tensors with a scale for each channel"
+    )
 
 
 def _as_quantized(result, like):

@@ -62,6 +62,26 @@ def test_functions_that_move_elements(q):
     assert q.copy_(torch.ones(8)).int_repr().tolist() == [20] * 8
 
 
+def test_parts_of_channels_keep_their_scales(channels):
+    assert channels.type() == "torch.quantized.QInt8Tensor"
+    integers = channels.int_repr()
+    row = channels[1]
+    assert (round(row.q_scale(), 6), row.q_zero_point()) == (0.2, 5)  # as PyTorch
+    assert row.int_repr().tolist() == integers[1].tolist()
+    columns = channels[:, ::2]
+    assert columns.q_per_channel_axis() == 0 and columns.q_per_channel_zero_points()[1] == 5
+    assert columns.dequantize().tolist() == channels.dequantize()[:, ::2].tolist()
+    assert channels.unsqueeze(0).q_per_channel_axis() == 1
+    assert [part.q_zero_point() for part in channels.unbind()] == [0, 5]
+    assert channels.split(2, 1)[1].int_repr().tolist() == integers[:, 2:].tolist()
+    channels[1] = 1.0
+    assert channels.int_repr().tolist() == [integers[0].tolist(), [10] * 4]
+    assert channels.flatten().dequantize().tolist() == channels.dequantize().flatten().tolist()
+    for call in (lambda c: c.max(), lambda c: c.view(2, 2, 2).flatten(1).roll(1)):
+        with pytest.raises(NotImplementedError, match="a scale for each channel"):
+            call(channels)
+
+
 def test_scale_of_the_range():
     q = torch.quantize_per_tensor_dynamic(torch.tensor([-1.0, 0.0, 4.1]), torch.quint8)
     assert (q.q_zero_point(), round(q.q_scale(), 6)) == (50, 0.02)
