@@ -250,7 +250,7 @@ def fractional_max_pool3d(self, kernel_size, output_size, random_samples):
 
 def _fractional(name, dimensions, self, kernel_size, output_size, samples, order):
     promotion.refuse(name, self, BOOLEAN, INTEGRAL, COMPLEX)
-    pooling.check_planes(name, self, dimensions)
+    pooling.check_planes(name, self, dimensions, with_channels=self.ndim == dimensions + 2)
     _check_fractional(name, dimensions, self, kernel_size, output_size)
     _check_samples(self, dimensions, samples)
     planes = self.shape[:-dimensions]

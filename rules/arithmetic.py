@@ -126,7 +126,7 @@ def addcmul(self, tensor1, tensor2, *, value=1):
     return add(self, _times(mul(tensor1, tensor2), value))
 
 
-addcmul.precondition = promotion.refuse_overflow
+addcmul.precondition = promotion.refuse_large_factors
 
 
 def addcdiv(self, tensor1, tensor2, *, value=1):

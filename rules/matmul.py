@@ -449,6 +449,10 @@ def _check_addbmm(first, second):
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({sizes}) in addbmm")
 
 
+for _function in (addmm, addmv, baddbmm, addbmm):
+    _function.precondition = promotion.refuse_large_factors
+
+
 def addr(self, vec1, vec2, *, beta=1, alpha=1):
     dtype = promotion.result_type(self, vec1, vec2)
     for name, number in (("beta", beta), ("alpha", alpha)):

@@ -306,6 +306,19 @@ def refuse_overflow(*operands):
 refuse_overflow.of_integers = True  # floats overflow to infinity
 
 
+def refuse_large_factors(*operands):
+    """Raise RuntimeError for a number that does not fit the integers which it scales: the
+    precondition of operators whose factors take no part in the promotion.
+    """
+    factors = [operand for operand in operands if isinstance(operand, _NUMBERS)]
+    dtype = result_type(*(one for one in operands if not isinstance(one, _NUMBERS)))
+    for factor in factors:
+        checked_number(factor, dtype)
+
+
+refuse_large_factors.of_integers = True
+
+
 def _fits(plain, dtype):
     if isinstance(plain, complex):
         return dtype.category == COMPLEX and all(

@@ -30,6 +30,7 @@ from ..core.device import (
 from ..core.executor import is_traced
 from ..core.host_values import HostValues
 from ..core.pending import Pending
+from ..core.pytorch_tensors import type_name
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, is_on_meta, wrap
 
@@ -185,6 +186,8 @@ def on_device(array, device):
 
 def finish(array, requires_grad=False) -> Tensor:
     """The leaf that holds a new array."""
+    if type(requires_grad) is not bool and not isinstance(requires_grad, np.bool_ | None):
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
     aval = avals.aval_of(array)
     if requires_grad and not aval.differentiable:
         raise RuntimeError(

@@ -189,7 +189,10 @@ def _target(args, kwargs):
         device, dtype, flags = args[0], (*args, dtype)[1], args[2:]
     if len(flags) > 2 or not all(isinstance(flag, bool) for flag in flags):
         raise _invalid(args, kwargs)
-    copy = kwargs.get("copy", False) or (len(flags) == 2 and flags[1])
+    named = (kwargs.get("copy", False), kwargs.get("non_blocking", False))
+    if not all(isinstance(flag, bool) for flag in named):
+        raise _invalid(args, kwargs)
+    copy = named[0] or (len(flags) == 2 and flags[1])
     if other is not None:
         return other.device, other.dtype, copy
     try:

@@ -19,10 +19,13 @@ def check_probability(p):
 
 
 def per_dimension(value, count: int) -> tuple:
-    """One number for each of `count` dimensions: the numbers of a sequence, or one for all.
+    """One number for each of `count` dimensions: the numbers of a sequence, or one for all, which
+    may be a tensor without dimensions.
 
     >>> from jaxgrad.functions.arguments import per_dimension
     >>> per_dimension(3, 2), per_dimension([1, 2], 2)
     ((3, 3), (1, 2))
     """
+    if isinstance(value, Tensor) and not value.ndim:
+        value = value.item()
     return tuple(value) if hasattr(value, "__iter__") else (value,) * count

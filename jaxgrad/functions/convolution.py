@@ -9,6 +9,7 @@ from __future__ import annotations
 from .. import ops
 from ..core.pytorch_tensors import type_name
 from ..ops.autocast import lowered
+from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from ..tape.warn_once import warn_once
 from .arguments import per_dimension
@@ -90,8 +91,12 @@ def _batched(name, dimensions, input):
 
 
 def _expanded(dimensions, value):
-    """An int as one for each dimension; what is neither int nor list is refused by the operator."""
-    return (value,) * dimensions if isinstance(value, int) else value
+    """An int, or a tensor without dimensions, as one int for each dimension; what is neither int
+    nor list is refused by the operator.
+    """
+    if isinstance(value, int) or (isinstance(value, Tensor) and not value.ndim):
+        return per_dimension(value, dimensions)
+    return value
 
 
 def _padded(input, kernel, stride, padding, dilation):

@@ -498,6 +498,11 @@ def gaussian_nll_loss(
 
 def _variances(var, input):
     """Variances that broadcast to `input`, of which at most one dimension differs."""
+    if isinstance(var, Tensor) and not (var.is_floating_point() or var.is_complex()):
+        raise RuntimeError(
+            "result type Float can't be cast to the desired output type: gaussian_nll_loss takes "
+            f"var as floats, not as {var.dtype}"
+        )
     if isinstance(var, float | int):
         if var < 0:
             raise ValueError(f"var has negative entry/entries: gaussian_nll_loss got {var}")

@@ -40,12 +40,37 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
             if text is not None:
                 return text
         elif _is_excluded(value, wanted) and not (is_optional and value is None):
-            place = "" if name in kwargs else f" (position {number})"
-            return (
-                f"{function.__name__}(): argument '{name}'{place} must be {wanted}, "
-                f"not {type_name(value)}"
-            )
+            place = None if name in kwargs else number
+            return _refusal(function, name, place, wanted, value)
+    return _without_attribute(function, bound.arguments, error)
+
+
+def _without_attribute(function, arguments, error) -> str | None:
+    """What is wrong if an object of Python's, of a type that one argument has, lacks an attribute
+    which the function reads.
+    """
+    if isinstance(error, AttributeError) and type(error.obj) in _OTHERS | {int}:
+        for name, value in arguments.items():
+            items = value if isinstance(value, list | tuple) else ()
+            if any(error.obj is item for item in items):
+                text = f"{function.__name__}(): argument '{name}' must not hold"
+                return f"{text} objects of type {type_name(error.obj)}"
+            if error.obj is value:
+                text = f"{function.__name__}(): argument '{name}' must not be"
+                return f"{text} {type_name(value)}"
     return None
+
+
+def refusal(function: Callable, name: str, place: int, args: tuple, value) -> str:
+    """What a call says that has a bool, an int or a float of another type at a place."""
+    wanted = function.__annotations__[name].removesuffix(" | None")
+    return _refusal(function, name, place + 1 if place < len(args) else None, wanted, value)
+
+
+def _refusal(function, name, position, wanted, value):
+    place = "" if position is None else f" (position {position})"
+    text = f"{function.__name__}(): argument '{name}'{place} must be {wanted}"
+    return f"{text}, not {type_name(value)}"
 
 
 def _mistake_in_items(items: tuple, wanted: str | None) -> str | None:

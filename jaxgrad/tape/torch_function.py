@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import inspect
+import sys
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -86,6 +88,46 @@ def insert(asked: list, value):
         asked.insert(min(places, default=len(asked)), value)
 
 
+# ---- the types of arguments
+
+_NO_NUMBERS = frozenset((complex, str, bytes, list, tuple, dict, type(None)))
+# the types that an annotation excludes before a call: a flag of another type would count as True
+_EXCLUDED = {
+    "bool": _NO_NUMBERS | {int, float, Tensor},
+    "int": _NO_NUMBERS | {float, bool},
+    "float": _NO_NUMBERS,
+    "Tensor": frozenset((bool, int, float, complex)),
+}
+_EXCLUDED |= {f"{kind} | None": types - {type(None)} for kind, types in _EXCLUDED.items()}
+# flags that PyTorch's Python code reads: any object is True or False
+_TRUTHS = frozenset(
+    (
+        *("inplace", "return_indices", "recompute_scale_factor", "antialias", "full", "hard"),
+        *("size_average", "reduce", "swap", "center", "largest", "get_infos", "force", "assign"),
+        *("need_weights", "add_zero_attn", "use_separate_proj_weight", "average_attn_weights"),
+    )
+)
+
+
+def _checked_arguments(function: Callable) -> list[tuple[str, int, frozenset]]:
+    """The arguments that are a bool, an int or a float, and an input that is a tensor: name,
+    position, types that are none.
+    """
+    annotations = getattr(function, "__annotations__", {})
+    plain = inspect.unwrap(function)
+    code = getattr(plain, "__code__", None)
+    if code is None or not any(kind in _EXCLUDED for kind in annotations.values()):
+        return []
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return [
+        (name, place if place < code.co_argcount else sys.maxsize, _EXCLUDED[annotations[name]])
+        for place, name in enumerate(names)
+        if annotations.get(name) in _EXCLUDED
+        and name not in _TRUTHS
+        and (name == "input" or annotations[name] != "Tensor")
+    ]
+
+
 # ---- overriding a call
 
 
@@ -124,8 +166,10 @@ OF_HANDLES = frozenset(
 
 def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
     """`function` of tensors, which a `__torch_function__` may override. Its exceptions show the
-    frames of users alone (core/tracebacks.py).
+    frames of users alone (core/tracebacks.py). An argument that is annotated as a bool, an int or a
+    float raises TypeError if it is something else, and a number for the input.
     """
+    checked = _checked_arguments(function)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -134,6 +178,10 @@ def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
                 result = interception.override(call, args, kwargs)
                 if result is not NOT_OVERRIDDEN:
                     return result
+            for name, place, excluded in checked:
+                value = args[place] if place < len(args) else kwargs.get(name, ...)
+                if type(value) in excluded:
+                    raise TypeError(argument_types.refusal(function, name, place, args, value))
             return function(*args, **kwargs)
         except Exception as error:
             if interception.override is None and meets_override(args, kwargs):

@@ -29,6 +29,22 @@ REFUSED = [
         lambda: jaxgrad.mm(None, None),
         r"mm\(\): argument 'input' \(position 1\) must be Tensor, not",
     ),
+    # flags and numbers that the function would use as they are
+    (
+        lambda: jaxgrad.unique(X, sorted=1.5),
+        r"unique\(\): argument 'sorted' must be bool, not float",
+    ),
+    (lambda: F.dropout(X, 0.5, 1), r"argument 'training' \(position 3\) must be bool, not int"),
+    (lambda: jaxgrad.cov(X, correction=1.5), r"cov\(\): argument 'correction' must be int, not"),
+    (lambda: F.softmax(1.5, 0), r"softmax\(\): argument 'input' \(position 1\) .* not float"),
+    (lambda: F.celu(X, alpha="a"), "argument 'alpha' must be float, not str"),
+    (lambda: jaxgrad.ones(3, requires_grad=2), "argument 'requires_grad' must be bool, not int"),
+    (lambda: jaxgrad.tensor(1.0, requires_grad="a"), "'requires_grad' must be bool, not str"),
+    (lambda: X.to(jaxgrad.float32, copy=2), "to.. received an invalid combination of arguments"),
+    # what lacks an attribute that the function reads
+    (lambda: X.clone(memory_format=2), r"clone\(\): argument 'memory_format' must not be int"),
+    (lambda: F.instance_norm(X[None, None], weight={}), "argument 'weight' .* not"),
+    (lambda: jaxgrad.linalg.multi_dot([X, "a"]), "'tensors' must not hold objects of type str"),
 ]
 
 
@@ -38,13 +54,53 @@ def test_the_error_names_the_argument(call, words):
         call()
 
 
+def test_flags_that_python_reads_take_any_object():
+    image = jaxgrad.ones(1, 1, 2, 2)
+    assert len(F.max_pool2d(image, 2, return_indices=1)) == 2
+    assert F.relu(X, inplace=0).tolist() == [1.0, 1.0, 1.0]
+    assert jaxgrad.ones(2, requires_grad=None).requires_grad is False
+
+
+def test_a_tensor_without_dimensions_is_an_int_for_each_dimension():
+    row, two = jaxgrad.arange(4.0)[None], jaxgrad.tensor(2)
+    assert F.max_pool1d(row, two).tolist() == [[1.0, 3.0]]
+    weight = jaxgrad.ones(1, 1, 1)
+    assert F.conv1d(row, weight, stride=two).tolist() == [[0.0, 2.0]]
+
+
 def test_another_error_of_a_call_stays():
     with pytest.raises(IndexError, match="Dimension out of range"):
         jaxgrad.diff(X, 1, 5)
 
 
 B, ZEROS = jaxgrad.ones(4, 3), jaxgrad.zeros(3)
+WHOLE = jaxgrad.ones(2, 2, dtype=jaxgrad.int64)
 WRONG = [
+    (
+        lambda: jaxgrad.addmm(WHOLE, WHOLE, WHOLE, beta=float("nan")),
+        RuntimeError,
+        "value cannot be converted to type int64_t without overflow",
+    ),
+    (
+        lambda: jaxgrad.addcmul(WHOLE, WHOLE, WHOLE, value=1e30),
+        RuntimeError,
+        "value cannot be converted to type int64_t without overflow",
+    ),
+    (
+        lambda: jaxgrad.mean(WHOLE, out=jaxgrad.empty(())),
+        RuntimeError,
+        r"mean\(\): could not infer output dtype",
+    ),
+    (
+        lambda: jaxgrad.geqrf(B, out=(ZEROS,) * 2),
+        RuntimeError,
+        "one tensor for several results",
+    ),
+    (
+        lambda: F.gaussian_nll_loss(ZEROS, ZEROS, jaxgrad.ones(3, dtype=jaxgrad.int64)),
+        RuntimeError,
+        "result type Float can't be cast to the desired output type",
+    ),
     (lambda: jaxgrad.tensor(1.0).flip([0, 1]), IndexError, "Dimension out of range"),
     (lambda: jaxgrad.tensor(1.0).flip([0, 0]), RuntimeError, "dim 0 appears multiple times"),
     (lambda: jaxgrad.roll(jaxgrad.tensor(1.0), 1, 0), IndexError, "tensor has no dimensions"),
