@@ -307,6 +307,20 @@ _LATER |= dict.fromkeys(
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 
+# the names of libraries and of old programs, in `frontend.library_names`
+_UNLISTED = frozenset(
+    (
+        *("has_lapack", "has_spectral", "has_openmp", "has_mkl", "is_vulkan_available", "fork"),
+        *("compiled_with_cxx11_abi", "get_file_path", "init_num_threads", "set_flush_denormal"),
+        *("cudnn_is_acceptable", "sym_constrain_range", "sym_constrain_range_for_size", "wait"),
+        *("crow_indices_copy", "col_indices_copy", "ccol_indices_copy", "row_indices_copy"),
+        *("indices_copy", "values_copy", "mkldnn_convolution", "parse_schema"),
+        *("set_autocast_cpu_enabled", "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
+        *("is_autocast_xla_enabled", "is_autocast_ipu_enabled", "get_autocast_xla_dtype"),
+        *("get_autocast_ipu_dtype", "autocast_increment_nesting", "autocast_decrement_nesting"),
+    )
+)
+
 _LATER_MODULES = (
     *("accelerator", "amp", "ao", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
     *(
@@ -372,9 +386,11 @@ def __getattr__(name):
         return importlib.import_module("jaxgrad.frontend.storages").default_type()
     elif name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
         return _deprecated.has_backend(name)  # not kept: each use warns
+    elif name in _UNLISTED:
+        return getattr(importlib.import_module("jaxgrad.frontend.library_names"), name)
     elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
-    elif name[:1].isupper() and name in _not_provided.listed()["torch"]:
+    elif not name.startswith("_") and name in _not_provided.listed()["torch"]:
         return _not_provided.resolve(f"torch.{name}")  # not kept: `dir` would show it
     else:
         raise MissingName("jaxgrad", name)

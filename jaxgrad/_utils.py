@@ -18,6 +18,7 @@ from .tape.tensor import Tensor
 parameter = LateModule("jaxgrad.nn.parameter")
 memory = LateModule("jaxgrad.frontend.storage_tensors")
 coo = LateModule("jaxgrad.sparse._construction")
+quantization = LateModule("jaxgrad.functions.quantization")
 compressed = LateModule("jaxgrad.sparse._compressed_construction")
 
 
@@ -158,6 +159,19 @@ def _rebuild_sparse_tensor(layout, data) -> Tensor:
     return compressed.sparse_compressed_tensor(*parts, size, layout=layout)
 
 
+def _rebuild_qtensor(
+    storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks
+) -> Tensor:
+    """A quantized tensor on the memory of a storage of integers. quantizer_params: a scheme with a
+    scale and a zero point, or with those of the channels and their axis.
+    """
+    integers = _rebuild_tensor(storage, storage_offset, size, stride)
+    scheme, *parts = quantizer_params
+    if scheme is quantization.per_tensor_affine:
+        return quantization._make_per_tensor_quantized_tensor(integers, *parts)
+    return quantization._make_per_channel_quantized_tensor(integers, *parts)
+
+
 def _as_leaf(tensor: Tensor, requires_grad: bool, hooks) -> Tensor:
     tensor.requires_grad_(requires_grad)
     for hook in (hooks or {}).values():
@@ -230,4 +244,9 @@ def _get_device_module(device_type: str):
     return module
 
 
-__getattr__ = missing_in(__name__)
+_missing = missing_in(__name__)
+
+
+def __getattr__(name):
+    # a pickle has the memory formats of PyTorch as `torch.channels_last` of this module
+    return sys.modules["jaxgrad"] if name == "torch" else _missing(name)

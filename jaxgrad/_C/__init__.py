@@ -50,6 +50,8 @@ _OF_PASSES = (
 def __getattr__(name):
     if name in ("_functions", "_functorch"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name in ("TensorBase", "_TensorBase"):  # the class that has the methods in a pickle
+        return Tensor
     if name in _OF_PASSES:
         return getattr(running_pass, name)
     return _not_provided(name)
@@ -234,6 +236,7 @@ def _loss(operator, position: int):
     return loss
 
 
+_VariableFunctions = _VariableFunctionsClass = _Functions("_VariableFunctions", "jaxgrad")
 _nn = _Functions("_nn", "jaxgrad.nn.functional")
 _nn._parse_to = _parse_to
 _linalg = _Functions("_linalg", "jaxgrad.linalg", "linalg_")

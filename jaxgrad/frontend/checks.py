@@ -17,6 +17,7 @@ from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
 
 result_type = api_boundary(promotion.result_type)
+result_type.__module__ = "jaxgrad"  # where it is pickled from
 
 
 @api_boundary

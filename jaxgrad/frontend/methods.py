@@ -68,6 +68,8 @@ class LazyMethod:
 
     def __get__(self, instance, owner=None):
         function = self.make()
+        if "<locals>" in getattr(function, "__qualname__", ""):  # it is pickled by its name
+            function.__module__, function.__qualname__ = "jaxgrad", f"Tensor.{self.name}"
         setattr(Tensor, self.name, function)
         return function if instance is None else function.__get__(instance)
 

@@ -48,6 +48,7 @@ from ._torch_files import Archive, Stream
 from ._zip_files import _open_zipfile_reader as _open_zipfile_reader
 from ._zip_files import _open_zipfile_writer as _open_zipfile_writer
 
+objects = LateModule("jaxgrad.serialization._objects")
 tar_files = LateModule("jaxgrad.serialization._tar_files")
 
 # what PyTorch's files begin with, and the sizes and words that they use
@@ -354,5 +355,11 @@ def _unknown(source, begin) -> RefusedFile:
 MAP_LOCATION: TypeAlias = (
     Callable[[UntypedStorage, str], UntypedStorage] | device | str | dict[str, str] | None
 )
+
+
+def _get_layout(name: str):
+    """The layout of a name in a pickle, as "torch.strided"."""
+    return objects.LAYOUTS[name]
+
 
 __getattr__ = missing_in(__name__)

@@ -7,11 +7,15 @@ import contextlib
 import importlib
 import io
 import pkgutil
+import types
 import typing
 import warnings
 from pathlib import Path
 
 import torch
+
+import jaxgrad
+from jaxgrad.names.not_provided import is_placeholder
 
 FILE = Path(__file__).parents[2] / "jaxgrad" / "coverage" / "not_provided.tsv"
 
@@ -85,9 +89,21 @@ def provided(name) -> set[str]:
 
 
 def top_level() -> list[str]:
-    """The classes in `torch` itself that have no base in Python's code: types and storages."""
+    """The classes in `torch` itself that have no base in Python's code, types and storages, and the
+    public functions of its libraries that are not here.
+    """
     names = [name for name, value in vars(torch).items() if isinstance(value, type)]
-    return sorted(name for name in names if name[0].isupper())
+    functions = [
+        name
+        for name, value in vars(torch).items()
+        if isinstance(value, types.BuiltinFunctionType) and not name.startswith("_")
+    ]
+    absent = [
+        name
+        for name in functions
+        if not hasattr(jaxgrad, name) or is_placeholder(getattr(jaxgrad, name))
+    ]
+    return sorted(name for name in names if name[0].isupper()) + sorted(absent)
 
 
 def main():
