@@ -307,7 +307,7 @@ _LATER |= dict.fromkeys(
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"vmap": "func.vmap"}
 
-# the names of libraries and of old programs, in `frontend.library_names`
+# the names of libraries and of old programs, in `utils._library_names`
 _UNLISTED = frozenset(
     (
         *("has_lapack", "has_spectral", "has_openmp", "has_mkl", "is_vulkan_available", "fork"),
@@ -387,7 +387,7 @@ def __getattr__(name):
     elif name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
         return _deprecated.has_backend(name)  # not kept: each use warns
     elif name in _UNLISTED:
-        return getattr(importlib.import_module("jaxgrad.frontend.library_names"), name)
+        return getattr(importlib.import_module("jaxgrad.utils._library_names"), name)
     elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     elif not name.startswith("_") and name in _not_provided.listed()["torch"]:
