@@ -85,12 +85,8 @@ class LazyModuleMixin:
         state = {name: state[name] for name in state if name not in HANDLES}
         for name in ("_forward_pre_hooks", "_load_state_dict_pre_hooks"):
             hooks = state.get(name, {}).items()
-            state[name] = {number: hook for number, hook in hooks if not self._is_own(hook)}
+            state[name] = {number: hook for number, hook in hooks if not _is_lazy_hook(hook)}
         super().__setstate__(state)
-
-    def _is_own(self, hook) -> bool:
-        function = getattr(hook, "hook", hook)
-        return getattr(function, "__self__", None) is self
 
     def _lazy_load_hook(self, *arguments):
         """What PyTorch calls before it loads a state dict."""
@@ -102,6 +98,12 @@ class LazyModuleMixin:
             if is_lazy(tensor) and value is not None and not is_lazy(value):
                 tensor.materialize(value.shape)
         super()._load_from_state_dict(state_dict, prefix, *arguments)
+
+
+def _is_lazy_hook(hook) -> bool:
+    """Whether `__getstate__` has added the hook, for this module or for the one it is a copy of."""
+    function = getattr(getattr(hook, "hook", hook), "__func__", None)
+    return function in (LazyModuleMixin._infer_parameters, LazyModuleMixin._lazy_load_hook)
 
 
 class LazyLinear(LazyModuleMixin, linear.Linear):

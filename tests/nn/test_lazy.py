@@ -124,3 +124,11 @@ def test_a_lazy_module_is_pickled_before_its_first_call():
     assert repr(restored) == "Linear(in_features=4, out_features=3, bias=True)"
     again = pickle.loads(pickle.dumps(restored))
     assert again.weight.tolist() == restored.weight.tolist()
+
+
+def test_a_shallow_copy_of_a_lazy_module():
+    layer = jaxgrad.nn.LazyLinear(3)
+    restored = copy.copy(layer)
+    assert restored(jaxgrad.ones(2, 4)).shape == (2, 3)
+    assert type(restored) is jaxgrad.nn.Linear and type(layer) is jaxgrad.nn.LazyLinear
+    assert layer.weight is restored.weight  # as in PyTorch
