@@ -165,6 +165,12 @@ def acosh_backward(grad, self):
     return grad * conj(lax.rsqrt(below) * lax.rsqrt(above))
 
 
+@promotion.in_single
+def asinh_backward(grad, self):
+    """`grad / sqrt(self ** 2 + 1)`; the square of 256 overflows in float16."""
+    return grad * conj(lax.rsqrt(1 + self * self))
+
+
 @promotion.floating
 @promotion.in_single
 def sinc(self):

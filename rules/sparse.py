@@ -8,6 +8,7 @@ code as jax.experimental.sparse (measured), and their derivatives are such opera
 import jax
 import jax.numpy as jnp
 
+from jaxgrad.core import dtypes
 from jaxgrad.core.primitive import op
 
 
@@ -190,6 +191,11 @@ def coo_softmax(values, groups, count):
 def coo_log_softmax(values, groups, count):
     """The logarithm of the softmax over the elements of each group."""
     _check_groups(values, groups)
+    if values.dtype.kind in "iub":
+        kind = dtypes.from_numpy(values.dtype).scalar_type
+        raise NotImplementedError(
+            f"\"log_softmax\" not implemented for '{kind}': convert to float32 first"
+        )
     if not values.size:
         return values
     places = _places((groups,), (count,))

@@ -66,10 +66,12 @@ def special_erfcx(self):
     return jnp.where(self < 0, 2 * lax.exp(negative * negative) - value, value)
 
 
+@promotion.in_single
 def erfcx_backward(grad, self, result):
     """`grad * (2 * x * result - 2 / sqrt(pi))`.
 
-    For large x the terms cancel, and the derivative is the asymptotic series of it.
+    For large x the terms cancel, and the derivative is the asymptotic series of it, whose
+    coefficients overflow in float16.
     """
     is_far = self > _FAR
     inverse = 1 / jnp.where(is_far, self, _FAR)
