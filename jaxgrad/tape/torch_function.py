@@ -103,7 +103,17 @@ _EXCLUDED |= {f"{kind} | None": types - {type(None)} for kind, types in _EXCLUDE
 _TRUTHS = frozenset(
     (
         *("inplace", "return_indices", "recompute_scale_factor", "antialias", "full", "hard"),
-        *("size_average", "reduce", "swap", "center", "largest", "get_infos", "force", "assign"),
+        *(
+            "size_average",
+            "reduce",
+            "swap",
+            "center",
+            "largest",
+            "get_infos",
+            "force",
+            "assign",
+            "cond",
+        ),
         *("need_weights", "add_zero_attn", "use_separate_proj_weight", "average_attn_weights"),
     )
 )

@@ -89,7 +89,7 @@ def test_modules_that_are_not_provided_say_so_when_called():
         ),
         (lambda: torch.optim.Adm, "module 'jaxgrad.optim' has no attribute 'Adm': .*'Adam'"),
         (lambda: torch.nn.modules.conv.Conv22d, "has no attribute 'Conv22d': .*'Conv2d'"),
-        (lambda: torch.fused_moving_avg_obs_fake_quant, "not provided by jaxgrad"),
+        (lambda: torch._scaled_grouped_mm, "not provided by jaxgrad"),
     ],
 )
 def test_names_that_are_missing(find, text):
