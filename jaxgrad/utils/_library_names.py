@@ -71,21 +71,6 @@ def sym_constrain_range(size, *, min: int | None = None, max: int | None = None)
 sym_constrain_range_for_size = sym_constrain_range
 
 
-def _copy_of(name: str):
-    @api_boundary
-    def copied(self: Tensor) -> Tensor:
-        return getattr(self, name)().clone()
-
-    copied.__name__ = copied.__qualname__ = f"{name}_copy"
-    copied.__doc__ = f"""Return a copy of `self.{name}()` of a sparse tensor."""
-    return copied
-
-
-crow_indices_copy, col_indices_copy = _copy_of("crow_indices"), _copy_of("col_indices")
-ccol_indices_copy, row_indices_copy = _copy_of("ccol_indices"), _copy_of("row_indices")
-indices_copy, values_copy = _copy_of("indices"), _copy_of("values")
-
-
 @api_boundary
 def mkldnn_convolution(
     self: Tensor, weight: Tensor, bias: Tensor | None, padding, stride, dilation, groups: int

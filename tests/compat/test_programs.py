@@ -128,7 +128,7 @@ def test_packages_that_look_for_torch_find_it():
         "modules": [True] * 5,
     }
     assert lines["from"] is None
-    assert lines["use"].startswith("torch.fused_moving_avg_obs_fake_quant is not provided")
+    assert lines["use"].startswith("torch.quantized_gru is not provided")
     assert lines["module that is not there"].startswith("cannot import 'nothing' from 'torch'")
     assert lines["from a module"] == (
         "cannot import 'Liner' from 'torch.nn': not provided by jaxgrad; did you mean 'Linear'?"

@@ -13,7 +13,7 @@ import torch
 import torch.nn as nn, os
 import torch.nn.functional as F
 from torch.optim import Adam, Adm
-from torch import fused_moving_avg_obs_fake_quant as quantize
+from torch import quantized_gru as quantize
 import torch.nowhere.deeper
 from os import path
 
@@ -32,7 +32,7 @@ class Net(nn.Module, nn.Modul):
 
 FINDINGS = [
     (4, "torch.optim.Adm", "unknown", "did you mean 'Adam'?"),
-    (5, "torch.fused_moving_avg_obs_fake_quant", "placeholder", "not provided by jaxgrad: "),
+    (5, "torch.quantized_gru", "placeholder", "not provided by jaxgrad: "),
     (6, "torch.nowhere", "unknown", "PyTorch 2.13.0 has no such name"),
     (11, "torch.nn.functional.reluu", "unknown", "did you mean 'relu'?"),
     (12, "torch.linalg.nrm", "unknown", "did you mean 'norm'?"),

@@ -53,10 +53,8 @@ print(
             "variable": Variable is torch.autograd.Variable,
             "layers": [isinstance(torch.nn.Conv2d(1, 1, 1), _ConvNd), _pair(2), is_scripting()],
             "final": repr(Final[int]),
-            "from": refusal("from torch import fused_moving_avg_obs_fake_quant"),
-            "use": refusal(
-                "from torch import fused_moving_avg_obs_fake_quant as q; q(1.0, 1, 0, None)"
-            ),
+            "from": refusal("from torch import quantized_gru"),
+            "use": refusal("from torch import quantized_gru as q; q(1.0, 1, 0, None)"),
             "module that is not there": refusal("import torch.nothing"),
             "attribute": refusal("torch.nn.Liner"),
             "from a module": refusal("from torch.nn import Liner"),
