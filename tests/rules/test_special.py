@@ -165,7 +165,7 @@ def test_zeta_below_one_is_not_defined():
 
 @pytest.mark.parametrize("dtype", [jaxgrad.float16, jaxgrad.bfloat16])
 def test_slopes_of_half_precision_do_not_overflow(dtype):
-    """Closed forms for large x: erfcx(x) is near 1 / (sqrt(pi) x), the slope of asinh near 1 / x."""
+    """Closed forms for large x: erfcx(x) is near 1 / (sqrt(pi) x), asinh has the slope 1 / x."""
     x = jaxgrad.tensor([60.0, 300.0], dtype=dtype, requires_grad=True)
     (slope,) = jaxgrad.autograd.grad(special.erfcx(x).sum(), x)
     expected = [-1 / (math.sqrt(math.pi) * n**2) for n in x.tolist()]
