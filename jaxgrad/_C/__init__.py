@@ -209,7 +209,9 @@ class _Functions(types.ModuleType):
         if (position := _place_of_reduction(name)) is not None:
             return _loss(getattr(ops.aten, name), position)
         if hasattr(module, public) or not hasattr(module, public.removesuffix("_")):
-            return getattr(module if hasattr(module, public) else ops, public)
+            is_of_graphs = public in importlib.import_module("jaxgrad.library._aten").FORMS
+            others = ops.aten if is_of_graphs else ops
+            return getattr(module if hasattr(module, public) else others, public)
         function = getattr(module, public.removesuffix("_"))
         return lambda input, *args, **kwargs: input.copy_(function(input, *args, **kwargs))
 

@@ -15,7 +15,7 @@ from ..tape.tensor import Tensor
 
 # the functions of `jaxgrad` by module
 FUNCTIONS = {
-    "activation": ("_safe_softmax prelu rrelu rrelu_ selu selu_"),
+    "activation": ("_masked_softmax _safe_softmax prelu rrelu rrelu_ selu selu_"),
     "combinations": "cartesian_prod combinations",
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
     "convolution": (
@@ -137,7 +137,7 @@ OPERATORS = (
     "_index_put_impl_ _int_mm _is_all_true _is_any_true _scaled_mm "
     "_scaled_mm_v2 _logcumsumexp _lu_with_info _native_batch_norm_legit "
     "_native_batch_norm_legit_no_training "
-    "_safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
+    "_masked_softmax _safe_softmax _unsafe_index _unsafe_index_put _unsafe_masked_index "
     "_unsafe_masked_index_put_accumulate _cudnn_rnn _pack_padded_sequence _pad_packed_sequence "
     "_grid_sampler_2d_cpu_fallback cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler "
     "cudnn_batch_norm miopen_batch_norm native_batch_norm "

@@ -6,6 +6,7 @@ import functools
 import math
 
 from .. import ops
+from ..core import dtypes
 from ..frontend.factories import like
 from ..late import LateModule
 from ..tape.tensor import Tensor
@@ -212,6 +213,31 @@ def _slopes(input, lower, upper, generator):
             return slopes.to(input.dtype)
     drawn = random.rand(tuple(input.shape), **options) * (upper - lower) + lower
     return ops.where(input <= 0, drawn, 1)
+
+
+@api_boundary
+def _masked_softmax(self, mask, dim=None, mask_type=None):
+    """Return the softmax along a dimension, by default the last, of the elements where `mask` is
+    False; the others give 0.
+
+    mask: bool, in the shape of the input; of shape (l, l) for inputs of shape (n, h, l, l) with
+    `mask_type` 0, of shape (n, l) with 1. Raises RuntimeError for another mask or type.
+
+    >>> jaxgrad._masked_softmax(jaxgrad.zeros(3), jaxgrad.tensor([True, False, False]))
+    tensor([0.0000, 0.5000, 0.5000])
+    """
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError(f"Mask should be a boolean tensor, not one of {mask.dtype}")
+    if mask_type is None and (self.ndim, mask.ndim) == (4, 2):
+        raise RuntimeError("Mask Type should be defined: 0 for masks (l, l), 1 for masks (n, l)")
+    if mask_type == 1:
+        mask = mask[:, None, None]
+    elif mask_type != 0 and mask.shape != self.shape:
+        raise RuntimeError(
+            "For mask_type == 2 mask shape should match input shape, but they are "
+            f"{list(mask.shape)} and {list(self.shape)}"
+        )
+    return self.masked_fill(mask, -math.inf).softmax(self.ndim - 1 if dim is None else dim)
 
 
 @api_boundary

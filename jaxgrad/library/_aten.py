@@ -18,6 +18,7 @@ from ..ops.aten import schemas
 from ..storage.inplace_check import give
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from ._aten_functions import FUNCTIONS
 
 
 def find(name: str, is_form: bool):
@@ -166,6 +167,7 @@ _LOSSES = (
 _MODES = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 FORMS = {
+    **FUNCTIONS,
     **{f"upsample_{mode}{count}d.vec": _upsampled(mode) for mode in _MODES for count in (1, 2, 3)},
     "lift_fresh_copy": lambda self: self.clone(),
     "lift_fresh": lambda self: self,

@@ -144,6 +144,11 @@ class InPlace(Operator):
                 f"{type_name(args[0]) if args else 'missing'}"
             )
         target = args[0]
+        if kwargs and kwargs.get("dtype") not in (None, target.dtype):
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {target.dtype} and output tensor dtype "
+                f"{kwargs['dtype']} should match: {self.written_as} keeps the dtype of its tensor"
+            )
         fills = self.written_as in FILLING
         if (fills or self.written_as in OF_MATRICES) and view_ops.overlaps(target._aval):
             whole = unexpanded(target, 0 if fills else max(target.ndim - 1, 2))

@@ -282,6 +282,18 @@ def _attach_one(call):
     return attach
 
 
+def _check_bits(call, place):
+    """Raise RuntimeError for the bytes of a tensor that shows what is not in its memory."""
+    is_conj, is_neg = flags_of(place) or (False, False)
+    if is_conj or is_neg:
+        kind = "conjugate view tensors" if is_conj else "tensors with negative bit set"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {kind} when converting to a different dtype: "
+            f"take resolve_{'conj' if is_conj else 'neg'}() of the one of shape "
+            f"{list(call.inputs[0].shape)} first"
+        )
+
+
 def _check_alignment(call, place):
     """Raise RuntimeError for a view as wider elements that begins inside of one of them."""
     old, new = call.inputs[0].dtype, call.outputs[0].dtype
@@ -421,6 +433,8 @@ def _attach_detached(call):
     def attach(leaves, results):
         (source,), (tensor,) = leaves, results
         with handle_lock.lock:
+            if source._alias is not None:
+                _check_bits(call, source._alias.place)
             if is_wider:
                 _check_alignment(call, None if source._alias is None else source._alias.place)
             place_detached(tensor, source, [(call, ())])

@@ -1,5 +1,7 @@
 """Operators of `torch.ops.aten` that are functions in Python."""
 
+import math
+
 import pytest
 
 import jaxgrad as torch
@@ -150,3 +152,60 @@ def test_forms_with_memory_formats():
     assert aten.sym_is_contiguous(x) and not aten.sym_is_contiguous(last)
     assert aten.is_strides_like_format(last, torch.channels_last)
     assert not aten.is_strides_like_format(x, torch.contiguous_format)
+
+
+def _integral(*shape):
+    return torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+
+
+OPERATORS_OF_GRAPHS = {
+    "logit_backward": ((torch.ones(3), torch.tensor([0.25, 0.5, 1.5])), [16 / 3, 4, math.nan]),
+    "logit_backward with eps": ((torch.ones(2), torch.tensor([0.5, 0.95]), 0.1), [4, 0]),
+    "_reshape_alias": ((torch.arange(4.0), [2, 2], [1, 2]), [[0, 2], [1, 3]]),
+    "slow_conv3d": ((_integral(1, 1, 2, 2, 2), torch.ones(1, 1, 1, 2, 2), [1, 2, 2]), [6, 22]),
+    "thnn_conv2d": ((_integral(1, 1, 2, 2), torch.ones(1, 1, 2, 1), [2, 1]), [2, 4]),
+    "_masked_softmax": ((torch.zeros(3), torch.tensor([True, False, False])), [0, 0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS_OF_GRAPHS)
+def test_operators_of_graphs(name):
+    """Closed forms; PyTorch 2.13 gives the same."""
+    arguments, expected = OPERATORS_OF_GRAPHS[name]
+    result = getattr(torch.ops.aten, name.partition(" ")[0])(*arguments)
+    expected = torch.tensor(expected, dtype=torch.float32).reshape(result.shape)
+    assert torch.allclose(result, expected, equal_nan=True)
+    assert name != "_reshape_alias" or result._base is arguments[0]
+
+
+def test_unique_rows_have_an_inverse_and_counts():
+    rows = torch.tensor([[3, 4], [1, 2], [1, 2]])
+    values = [[[1, 2], [3, 4]], [1, 0, 0], [2, 1]]
+    assert [part.tolist() for part in torch.ops.aten.unique_dim(rows, 0)] == values
+    runs = [part.tolist() for part in torch.ops.aten.unique_dim_consecutive(rows, 0)]
+    assert runs == [[[3, 4], [1, 2]], [0, 1, 1], [1, 2]]
+
+
+@pytest.mark.parametrize("name", ["uniform", "exponential", "cauchy", "log_normal", "random"])
+def test_functional_forms_of_random_methods(name):
+    x = torch.zeros(3)
+    torch.manual_seed(0)
+    drawn = getattr(torch.ops.aten, name)(x)
+    torch.manual_seed(0)
+    assert torch.equal(drawn, getattr(x.clone(), f"{name}_")()) and not x.any()
+    assert torch.ops.aten.bernoulli.Tensor(x, torch.ones(3)).tolist() == [1, 1, 1]
+    assert torch.ops.aten.set(x, torch.ones(2)).tolist() == [1, 1] and len(x) == 3
+
+
+def test_views_of_bytes_that_are_not_in_memory_are_refused():
+    z = torch.tensor([1 + 2j]).conj()
+    for view in (lambda: z.view(torch.float32), lambda: z.imag.view(torch.int32)):
+        with pytest.raises(RuntimeError, match=r"Tensor\.view is not supported for "):
+            view()
+    assert z.resolve_conj().view(torch.float32).tolist() == [1, -2]
+
+
+def test_running_sums_in_place_keep_the_dtype():
+    with pytest.raises(RuntimeError, match="Bad in-place call: "):
+        torch.ones(2).cumsum_(0, dtype=torch.float64)
+    assert torch.ones(2).cumsum_(0, dtype=torch.float32).tolist() == [1, 2]
