@@ -85,7 +85,8 @@ def svdvals(A):
     def on_tpu(A):
         return decomposition(A, full_matrices=False, compute_uv=False)[0]
 
-    values = functools.partial(jnp.linalg.svd, compute_uv=False)
+    # with full matrices LAPACK is handed memory for a square of the longer side
+    values = functools.partial(jnp.linalg.svd, full_matrices=False, compute_uv=False)
     return _on_platform(A, on_tpu, values)
 
 
