@@ -102,7 +102,10 @@ def method_name(function) -> str | None:
         plain = name.strip("_")
         is_operators = hasattr(function, "operator") and hasattr(Tensor, plain)
         return plain if is_operators and f"__{plain}__" == name else name
-    return f"__{name}__" if getattr(Tensor, f"__{name}__", None) is function else None
+    if getattr(Tensor, f"__{name}__", None) is function:
+        return f"__{name}__"
+    place = getattr(function, "__qualname__", "").rpartition(".")[2]  # `__iadd__` of `add_`
+    return place if getattr(Tensor, place, None) is function else None
 
 
 def qualified_name(function) -> str:

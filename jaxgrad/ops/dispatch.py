@@ -17,7 +17,7 @@ import numpy as np
 from ..cached import cached_property
 from ..core import bounded_cache, device, executor, promotion
 from ..core.aval import LargeInteger
-from ..core.dtypes import LackingDtype
+from ..core.dtypes import FLOATING, LackingDtype
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.symbolic_extents import is_symbolic
@@ -248,7 +248,7 @@ class Operator:
     def write_into(self, args, kwargs):
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
-        if "in_dtype_of_out" in self.overloads.tags and isinstance(out, Tensor):
+        if isinstance(out, Tensor) and self._computes_in_dtype_of_out(args, kwargs):
             dtype = kwargs.setdefault("dtype", out.dtype)
             if (dtype or out.dtype) is not out.dtype:
                 raise RuntimeError(f"{self.name}: {promotion.other_out(dtype, out.dtype)}")
@@ -263,6 +263,14 @@ class Operator:
         if device.may_differ():
             _refuse_other_device(self.name, leaves, out)
         return self._write(self.name, call, leaves, out)
+
+    def _computes_in_dtype_of_out(self, args, kwargs) -> bool:
+        tags = self.overloads.tags
+        if "in_floats_of_out" not in tags:
+            return "in_dtype_of_out" in tags
+        input = args[0] if args else kwargs.get("input")
+        is_integral = isinstance(input, Tensor) and input.dtype.category < FLOATING
+        return not is_integral or kwargs.get("dtype") is not None
 
     def bind(self, args, kwargs):
         """The `Call` for arguments, and its leaves; (None, None) if no argument is a tensor."""

@@ -47,7 +47,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
 
 @api_boundary
 @_products.takes_old_sspaddmm
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
+def sspaddmm(input: Tensor | float, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """Return `beta * input + alpha * (mat1 @ mat2)` as a sparse matrix.
 
     input: (n, p), sparse; mat1: (n, m), sparse; mat2: (m, p), dense; all of one dtype. Raises

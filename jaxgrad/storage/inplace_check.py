@@ -379,11 +379,6 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets, tags=frozenset(),
     """
     if len(outputs) != len(targets):
         raise TypeError(f"{name}(): out= takes {len(outputs)} tensors, but got {len(targets)}")
-    if len(set(map(id, targets))) < len(targets):
-        raise RuntimeError(
-            f"{name}(): out= has one tensor for several results, of which the last would overwrite "
-            "the others: pass a tensor for each"
-        )
     is_exact = "exact_out" in tags or ("exact_outs" in tags and len(outputs) > 1)
     names = names if len(names) == len(outputs) else ["result"] * len(outputs)
     for output, target, result in zip(outputs, targets, names, strict=True):
@@ -402,6 +397,11 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets, tags=frozenset(),
             raise RuntimeError(
                 f"{name} expects a floating point output tensor, but got {target.dtype.scalar_type}"
             )
+    if len(set(map(id, targets))) < len(targets):
+        raise RuntimeError(
+            f"{name}(): out= has one tensor for several results, of which the last would overwrite "
+            "the others: pass a tensor for each"
+        )
 
 
 def give(name: str, source: Tensor, target: Tensor, warns: bool = True) -> Tensor:

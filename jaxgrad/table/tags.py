@@ -18,7 +18,14 @@ EXCLUSIVE = (
         *("autocast_accelerator_lower_precision", "autocast_accelerator_fp32"),
         "autocast_accelerator_promote",
     ),
-    ("exact_out", "exact_outs", "exact_real_out", "bool_out", "in_dtype_of_out"),
+    (
+        "exact_out",
+        "exact_outs",
+        "exact_real_out",
+        "bool_out",
+        "in_dtype_of_out",
+        "in_floats_of_out",
+    ),
     ("sparse", "sparse_linear", "sparse_zero_to_zero"),
     ("masked_unary", "masked_binary", "masked_reduction", "masked_move"),
     (
