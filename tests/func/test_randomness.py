@@ -331,3 +331,11 @@ def test_one_draw_for_all_examples_is_contiguous():
     torch.manual_seed(0)
     numbers = torch.vmap(lambda t: t.normal_(), in_dims=-1, randomness="same")(x)
     assert (numbers == expected).all()
+
+
+@pytest.mark.parametrize("draw", [jaxgrad.poisson, jaxgrad._standard_gamma, jaxgrad.bernoulli])
+def test_an_outer_map_in_error_mode_refuses_draws_of_an_inner_one(draw):
+    x, rows = jaxgrad.full((2, 4), 0.5), jaxgrad.arange(3)
+    inner = jaxgrad.vmap(draw, randomness="different")
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        jaxgrad.vmap(lambda _: inner(x))(rows)

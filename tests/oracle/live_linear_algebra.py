@@ -142,8 +142,9 @@ def test_slopes_of_samples():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_samples_of_extreme_concentrations(dtype):
-    """With the numbers of a seed: values and gradients, which PyTorch's formulas give four digits
-    of."""
+    """With the numbers of a seed: values, and gradients, of which PyTorch's formulas give two
+    digits.
+    """
     for _ in range(12):
         first, second = 10 ** RANDOM.uniform((-4, -4), (5, 5))
         seed, results = int(RANDOM.integers(2**31)), []
@@ -165,7 +166,7 @@ def test_samples_of_extreme_concentrations(dtype):
         )
         rtol = 2e-4 if dtype == "float32" else 1e-9
         numpy.testing.assert_allclose(results[2], results[0], rtol)
-        numpy.testing.assert_allclose(results[3], results[1], 2e-3, 1e-30)
+        numpy.testing.assert_allclose(results[3], results[1], 2e-2, 1e-30)
 
 
 @pytest.mark.parametrize("name", ["sqrt", "asin", "acos", "asinh", "acosh", "log", "atanh"])
