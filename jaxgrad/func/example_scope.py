@@ -257,7 +257,8 @@ class ExampleScope(CaptureScope):
             return (parent if is_mapped else parent.seeded).running_state(generator)
 
     def _check_randomness(self):
-        if any(getattr(scope, "randomness", None) == "error" for scope in scopes_around(self)):
+        maps = [scope for scope in scopes_around(self) if isinstance(scope, ExampleScope)]
+        if any(scope.randomness == "error" for scope in maps):
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
                 "the 'same' or 'different' randomness flags on vmap or perform the randomness "
