@@ -128,7 +128,7 @@ def _copy_of(name):
         return getattr(input, name)().clone()
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"Return a copy of `input.{name}()`, the errors of which it has."
+    function.__doc__ = f"Return a copy of `input.{name}()`; raise what that raises."
     return function
 
 

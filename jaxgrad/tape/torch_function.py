@@ -103,25 +103,16 @@ _EXCLUDED |= {f"{kind} | None": types - {type(None)} for kind, types in _EXCLUDE
 _TRUTHS = frozenset(
     (
         *("inplace", "return_indices", "recompute_scale_factor", "antialias", "full", "hard"),
-        *(
-            "size_average",
-            "reduce",
-            "swap",
-            "center",
-            "largest",
-            "get_infos",
-            "force",
-            "assign",
-            "cond",
-        ),
+        *("size_average", "reduce", "swap", "center", "largest", "get_infos", "force", "assign"),
+        "cond",
         *("need_weights", "add_zero_attn", "use_separate_proj_weight", "average_attn_weights"),
     )
 )
 
 
 def _checked_arguments(function: Callable) -> list[tuple[str, int, frozenset]]:
-    """The arguments that are a bool, an int or a float, and an input that is a tensor: name,
-    position, types that are none.
+    """The arguments that are annotated as a bool, an int or a float, and the input if it is a
+    tensor: name, position, refused types.
     """
     annotations = getattr(function, "__annotations__", {})
     plain = inspect.unwrap(function)
