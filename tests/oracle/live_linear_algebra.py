@@ -142,7 +142,7 @@ def test_slopes_of_samples():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_samples_of_extreme_concentrations(dtype):
-    """With the numbers of a seed. Gradients agree to two digits: PyTorch's formulas give no more."""
+    """With the numbers of a seed; gradients to two digits, as PyTorch's formulas have no more."""
     for _ in range(12):
         first, second = 10 ** RANDOM.uniform((-4, -4), (5, 5))
         seed, results = int(RANDOM.integers(2**31)), []
