@@ -22,7 +22,8 @@ from . import qat
 from .quantized.functional_modules import FloatFunctional
 
 __all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]
-modules = sys.modules[__name__]  # torch.ao.nn.quantizable.modules
+# a package in PyTorch, which programs import
+modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
 
 
 def _like(tensor, x):

@@ -16,5 +16,6 @@ from .layers import Conv1d, Conv2d, Conv3d, Linear
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
-modules = sys.modules[__name__]  # torch.ao.nn.qat.modules
+# a package in PyTorch, which programs import
+modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
 __getattr__, __dir__ = names_of(__name__)

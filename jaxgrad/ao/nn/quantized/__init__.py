@@ -67,7 +67,8 @@ __all__ = [
     "Softmax",
 ]
 
-modules = sys.modules[__name__]  # torch.ao.nn.quantized.modules
+# a package in PyTorch, which programs import
+modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
 _not_provided, __dir__ = names_of(__name__)
 
 
