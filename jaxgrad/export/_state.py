@@ -165,9 +165,9 @@ _ADVICE = (
 
 
 def refuse_replaced(texts):
-    """Raise UserError for constants that code reads and replaces."""
-    for text in texts:
-        raise UserError(f"{text} during export, and its tensor before that is read: {_ADVICE}")
+    """Raise UserError for the first of the constants that code reads and replaces."""
+    if texts:
+        raise UserError(f"{texts[0]} during export, and its tensor before that is read: {_ADVICE}")
 
 
 def warn_of_new(texts):

@@ -399,8 +399,8 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets, tags=frozenset(),
             )
     if len(set(map(id, targets))) < len(targets):
         raise RuntimeError(
-            f"{name}(): out= has one tensor for several results, of which the last would overwrite "
-            "the others: pass a tensor for each"
+            f"{name}(): out= has one tensor for several results, so one would overwrite another: "
+            "pass a tensor for each"
         )
 
 
