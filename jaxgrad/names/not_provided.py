@@ -223,7 +223,7 @@ class AliasModule(ImportedModule):
         self._module, self.__path__ = module, []
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise MissingName(self.__name__, name)
         return getattr(self._module, name)
 

@@ -22,7 +22,8 @@ def test_all_names_the_layers():
 
 
 @pytest.mark.parametrize("name", ["qat", "quantizable", "quantized"])
-def test_modules_of_a_package_that_is_one_file_can_be_imported(name):
+def test_an_import_of_the_modules_of_a_package_leaves_its_names(name):
     package = importlib.import_module(f"{torch.__name__}.ao.nn.{name}")
     modules = importlib.import_module(f"{torch.__name__}.ao.nn.{name}.modules")
-    assert modules is package.modules and hasattr(modules, "__all__")
+    assert modules is package.modules and modules.__all__ == package.__all__
+    assert all(getattr(modules, some) is getattr(package, some) for some in package.__all__)

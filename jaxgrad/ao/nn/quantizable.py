@@ -22,8 +22,7 @@ from . import qat
 from .quantized.functional_modules import FloatFunctional
 
 __all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]
-# a package in PyTorch, which programs import
-modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
+modules = sys.modules[__name__]  # torch.ao.nn.quantizable.modules
 
 
 def _like(tensor, x):

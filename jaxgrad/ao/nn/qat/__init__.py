@@ -16,6 +16,5 @@ from .layers import Conv1d, Conv2d, Conv3d, Linear
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
-# a package in PyTorch, which programs import
-modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
+modules = sys.modules[__name__]  # torch.ao.nn.qat.modules
 __getattr__, __dir__ = names_of(__name__)

@@ -67,8 +67,7 @@ __all__ = [
     "Softmax",
 ]
 
-# a package in PyTorch, which programs import
-modules = sys.modules[f"{__name__}.modules"] = sys.modules[__name__]
+modules = sys.modules[__name__]  # torch.ao.nn.quantized.modules
 _not_provided, __dir__ = names_of(__name__)
 
 
