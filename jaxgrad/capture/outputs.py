@@ -8,6 +8,7 @@ import jax
 
 from ..cached import cached_property
 from ..compiled.placement import wrap_all
+from ..core import executor
 from ..state.guards import getter
 from ..tape import pytree
 from ..tape.drawn_array import compute_of
@@ -39,7 +40,8 @@ class Outputs:
     `grads`: by the number of a created tensor the number of its `.grad`; `retaining`: the numbers
     of created tensors that retain their `.grad`; `separate`: the guard on captured tensors that
     must not share memory; `places`: the containers from outside that a run needs, as they are when
-    it begins.
+    it begins; `undefined`: of each derivative that may not exist the number of a flag among the
+    outputs, and the error.
     """
 
     joined: frozenset[int] = frozenset()  # the numbers of captured tensors whose memory is joined
@@ -52,6 +54,7 @@ class Outputs:
         self.retaining: list[int] = []
         self.shared, self.separate = (), None
         self.places: list[ContainerSource] = []
+        self.undefined: list[tuple[int, str]] = []
 
     @property
     def written(self) -> set[int]:
@@ -75,8 +78,11 @@ class Outputs:
 
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
         the tensors that tracing created, at the call that traced; numbers: the numbers that the
-        call takes in, by input; containers: the containers among its arguments.
+        call takes in, by input; containers: the containers among its arguments. Raises LinAlgError
+        where a derivative does not exist.
         """
+        for number, message in self.undefined:
+            executor.refuse_undefined(message, arrays[number])
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
         else:
@@ -143,6 +149,7 @@ class Outputs:
         """The single result, if a call returns one plain tensor and has no effects."""
         is_one = self.structure == LEAF and self.results == [("created", 0)]
         has_more = self.effects or self.shared or self.grads or self.has_attributes
+        has_more = has_more or self.undefined
         if not is_one or has_more or len(self.created) > 1:
             return None
         (output,) = self.created
@@ -199,6 +206,10 @@ class OutputSpec(Outputs):
     def add_array(self, array) -> int:
         self.arrays.append(array)
         return len(self.arrays) - 1
+
+    def add_undefined(self, flags: list[tuple]):
+        """Let runs raise for derivatives that do not exist: pairs of an error and a flag."""
+        self.undefined = [(self.add_array(flag), message) for message, flag in flags]
 
     def root_number(self, edge, aval, array) -> int:
         # handles at one place of the graph are one output with a history, and share a gradient

@@ -62,8 +62,11 @@ class Pullback:
     `cotangents`: the inputs from which the passes start; `inner`: the numbers of the outputs whose
     gradient passes hooks of the function, or on which other outputs depend; `packing`: the hooks
     for saved tensors under which the function runs; `leaves`: the ids of the leaves created in the
-    trace on which outputs depend; they get no gradient.
+    trace on which outputs depend; they get no gradient; `undefined`: the error of a pass where a
+    gradient does not exist, None where all exist.
     """
+
+    undefined: str | None = None
 
     def __init__(self, scope, roots):
         self.avals = [aval for _, aval, _ in roots]

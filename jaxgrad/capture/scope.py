@@ -16,6 +16,7 @@ import weakref
 from jax.extend.core import set_current_trace
 
 from ..compiled.placement import form_of
+from ..core import executor
 from ..core.aval import (
     INLINE,
     INLINE32,
@@ -58,7 +59,8 @@ from .scope_inputs import ScopeInputs, ScopeMemory
 class CaptureScope(ScopeMemory, ScopeInputs):
     """The tensors that a function reads and creates while it is traced.
 
-    `captured`: the captured tensors, by id; `created`: weak references to the tensors created in
+    `captured`: the captured tensors, by id; `undefined`: of each derivative that may not exist the
+    error and a flag; `created`: weak references to the tensors created in
     the trace, by id; `objects`: the state that modules and optimizers report; `observation`: the
     other Python state that the function reads and changes; `outer`: nodes from outside that its
     passes reach; `undo`: functions that take back state created in the trace, called if tracing
@@ -81,6 +83,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         self.captured: dict[int, CapturedTensor] = {}
         self.created: dict[int, weakref.ref] = {}
         self.versions: dict[int, tuple] = {}
+        self.undefined: list[tuple] = []
         self.undo: list = []
         self.memo: dict = {}
         self.objects = Reports(self.parent and self.parent.objects)
@@ -98,6 +101,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             try:
                 intercept(id(self), **_POINTS)
                 mode.scope.set(self)
+                executor.note_undefined.set(self.note_undefined)
                 self.trace = current_trace()
                 with self.outer.recording():
                     yield self
@@ -128,6 +132,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
     def close(self):
         """End the trace; a second call comes to the same."""
         mode.scope.set(self.parent)
+        executor.note_undefined.set(self.parent and self.parent.note_undefined)
         release(*_POINTS, user=id(self))
         self.restore()
         self.forget_tracers()
@@ -147,6 +152,15 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         for captured in self.captured.values():
             captured.tracer = None
         self.forget_inputs()
+
+    def note_undefined(self, message: str, flag):
+        """Note a derivative that may not exist. A trace inside, such as that of a loop's body, has
+        no results by which a run could tell.
+
+        message: the error; flag: a function that computes whether it does not exist.
+        """
+        if current_trace() is self.trace:
+            self.undefined.append((message, flag()))
 
     # ---- capturing
 

@@ -117,6 +117,8 @@ class Tracing(TraceGuards):
             if not self.is_inline:
                 scope.exchanged = self.observation.exchanged_containers(changes)
             self.output = self.output_of(result)
+            self.output.add_undefined(scope.undefined)
+            scope.undefined = []
             self.add_effects(changes)
             self.output.effects += [SettingEffect(*change) for change in left]
             self.output.share_memory()
@@ -124,6 +126,7 @@ class Tracing(TraceGuards):
             if self.output.roots:
                 self.pullback = Pullback(scope, self.output.roots)
                 gradients, inner_leaves = self.pullback.take_arrays(), self.pullback.leaves
+                self.pullback.undefined = next((error for error, _ in scope.undefined), None)
             # before the search for tensors that escape: what was stored in objects comes out
             del changes
             if not self.is_inline:

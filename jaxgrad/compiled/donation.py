@@ -65,7 +65,8 @@ def saves_inputs(trace) -> bool:
 def numbers_to_donate(trace, leaves) -> set[int]:
     """The numbers of the captured tensors whose memory the outputs may take."""
     function, structure, output = trace.function, trace.arguments.structure, trace.output
-    if not function.donates or saves_inputs(trace):
+    # a run that may raise leaves its inputs as they are
+    if not function.donates or saves_inputs(trace) or output.undefined:
         return set()
     args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
     chosen = {

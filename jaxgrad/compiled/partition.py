@@ -264,7 +264,7 @@ class CompiledReverse(Reverse):
         groups = self.compiled.trace.pullback.groups
         self.group = next(group for group in groups if first in group.outputs)
         self.backward = self.compiled.partition.backwards.get(self.group.outputs[0])
-        self.saves = False
+        self.undefined, self.saves = self.compiled.trace.pullback.undefined, False
         if self.backward is None:  # the function has used up the graph, or it reaches nothing
             return
         # numbers from `count` on are constants

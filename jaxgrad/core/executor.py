@@ -8,12 +8,15 @@ program's mode and sets `program.kernel` (core/kernel.py).
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
+import operator
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
+import jax.numpy as jnp
 import numpy
 
 from ..late import LateModule
@@ -269,13 +272,44 @@ def verified(kernel, postcondition):
 
 def check_defined(message: str, results, *arrays):
     """Raise LinAlgError if a derivative is infinite or NaN, and all that it reads is finite."""
-    if not _is_finite(results) and _is_finite(arrays):
+    if not _is_finite(results, numpy) and _is_finite(arrays, numpy):
         raise LinAlgError(message)
 
 
-def _is_finite(arrays) -> bool:
-    leaves = [numpy.asarray(leaf) for leaf in jax.tree.leaves(arrays)]
-    return all(numpy.isfinite(leaf).all() for leaf in leaves if leaf.dtype.kind in "fc")
+def _is_finite(arrays, module):
+    """Whether all floating point numbers are finite. module: numpy, or jax.numpy for tracers."""
+    leaves = map(module.asarray, jax.tree.leaves(arrays))
+    inexact = (leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.inexact))
+    flags = (module.isfinite(leaf).all() for leaf in inexact)
+    return functools.reduce(operator.and_, flags, numpy.bool_(True))
+
+
+# While a function is traced that can check its runs: takes the error of a derivative, and a
+# function that computes whether the derivative does not exist.
+note_undefined = contextvars.ContextVar("jaxgrad.note_undefined", default=None)
+
+
+def refuse_undefined(message: str, flag):
+    """Raise LinAlgError where a flag says that a derivative does not exist; a trace around notes a
+    flag without a value.
+    """
+    if not isinstance(flag, jax.core.Tracer):
+        if numpy.any(flag):
+            raise LinAlgError(message)
+    elif (note := note_undefined.get()) is not None:
+        note(message, lambda: jnp.any(flag))
+
+
+def noted(function, message: str):
+    """`function` of a derivative, of which the trace around notes whether it exists."""
+
+    def call(*arrays):
+        results = function(*arrays)
+        if (note := note_undefined.get()) is not None:
+            note(message, lambda: ~_is_finite(results, jnp) & _is_finite(arrays, jnp))
+        return results
+
+    return call
 
 
 def inline(program: Program):
@@ -290,6 +324,7 @@ def inline(program: Program):
         results = program.function(*arrays)
         return results[0] if single else results
 
+    value = value if program.undefined is None else noted(value, program.undefined)
     # the code around may run with 64-bit types off; in a trace that has none they stay off
     return value if program.mode == avals.INLINE32 else with_wide_types(value)
 
