@@ -75,6 +75,16 @@ class NestedTensor(Tensor):
     def size(self, dim=None):
         return self.shape if dim is None else self.shape[dim]
 
+    def stride(self, dim=None):
+        """The strides in elements. The first is a `Length`: components differ in their sizes."""
+        strides = Tensor.stride(self)
+        if torch_function.classes_override.get():
+            step, first = strides[self._ragged - 1], self._length
+            if step != 1:
+                first = Length(offset * step for offset in first.offsets)
+            strides = (first, *strides)
+        return strides if dim is None else strides[wrapped(dim, self)]
+
     def __len__(self):
         return len(self._length.lengths)
 

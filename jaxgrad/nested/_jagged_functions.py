@@ -13,7 +13,7 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import functional, is_same_size, padded_attention, values_of
+from ._common import functional, is_same_size, padded_attention, values_of, wrapped_dim
 from ._jagged import (
     FUNCTIONS,
     NestedTensor,
@@ -179,6 +179,43 @@ def cat(tensors, dim=0):
     return like(ops.cat([values_of(tensor) for tensor in tensors], dim - 1), model)
 
 
+def stack(tensors, dim=0):
+    if not all(isinstance(tensor, NestedTensor) for tensor in tensors):
+        raise RuntimeError("stack(): expected all nested tensors inputs")
+    model = common_model(tensors)
+    dim = wrapped_dim(dim, model.ndim + 1)
+    if dim in (0, model._ragged):
+        place = "dim=0" if dim == 0 else "ragged dim"
+        raise RuntimeError(f"stack(): not supported for NestedTensor on {place}")
+    ragged = model._ragged + (dim < model._ragged)
+    return like(ops.stack([values_of(tensor) for tensor in tensors], dim - 1), model, ragged)
+
+
+def expand(input, *size):
+    """The tensor with extents of 1 repeated: the number of components and their lengths stay."""
+    size = size[0] if isinstance(size[0], tuple | list) else size
+    is_kept = len(size) == input.ndim and size[0] in (-1, len(input))
+    if not is_kept or not _is_length(size[input._ragged], input):
+        raise RuntimeError(f"expand(): cannot expand shape {tuple(input.shape)} -> {[*size]}")
+    packed = [-1 if dim == input._ragged else extent for dim, extent in enumerate(size)]
+    return like(ops.expand(values_of(input), packed[1:]), input)
+
+
+def _is_length(extent, input):
+    """Whether an extent of a new shape leaves the lengths of the components as they are."""
+    if isinstance(extent, Length):
+        return extent.offsets == input._length.offsets
+    return extent == -1
+
+
+def expand_as(input, other):
+    if not isinstance(input, NestedTensor):
+        raise RuntimeError(
+            f"expand_as(): a dense tensor of shape {[*input.shape]} does not expand to a nested one"
+        )
+    return expand(input, *other.shape)
+
+
 def matmul(input, other):
     if isinstance(input, NestedTensor) and not isinstance(other, NestedTensor):
         if other.ndim == 2 and input._ragged < input.ndim - 1:
@@ -253,6 +290,24 @@ def _parts_of_all(input, index):
     return like(values_of(input)[index], input, input._ragged - len(dropped))
 
 
+def _set(input, index, value):
+    component, *index = index if isinstance(index, tuple) else (index,)
+    if not index and isinstance(component, slice) and component == slice(None):
+        return copy_(input, value)
+    if not isinstance(component, int):
+        raise RuntimeError(
+            "slice(): not supported for NestedTensor on dim=0: write into one component, x[0] = "
+            "value, or into values()"
+        )
+    count = len(input)
+    if not -count <= component < count:
+        raise IndexError(f"index {component} is out of bounds for dimension 0 with size {count}")
+    length = input._length
+    start, extent = length.offsets[component % count], length.of(component % count)
+    with torch_function.DisableTorchFunctionSubclass():
+        input.narrow(input._ragged - 1, start, extent)[(*index, ...)] = value
+
+
 def chunk(input, chunks, dim=0):
     dim = wrapped(dim, input)
     if dim:
@@ -299,8 +354,10 @@ def _refused(words):
 
 
 def _equal(first, second):
+    if not (isinstance(first, NestedTensor) and isinstance(second, NestedTensor)):
+        return False
     is_same = first._length.offsets == second._length.offsets and first._ragged == second._ragged
-    return is_same and ops.equal(values_of(first), values_of(second))
+    return is_same and values_of(first).equal(values_of(second))
 
 
 def _method_of(name):
@@ -352,10 +409,16 @@ _FUNCTIONS = (
     *(unbind, to_padded_tensor, sum, mean, unsqueeze, embedding, dropout, transpose, permute),
     *(view, unflatten, flatten, cat, matmul, scaled_dot_product_attention, item, grad),
     *(requires_grad_, copy_, __format__, __deepcopy__, chunk, l1_loss),
+    *(stack, expand, expand_as),
 )
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
 FUNCTIONS |= {"reshape": view, "bmm": matmul, "__matmul__": matmul}
-FUNCTIONS |= {"equal": _equal, "__getitem__": _get, "is_same_size": is_same_size}
+FUNCTIONS |= {
+    "equal": _equal,
+    "__getitem__": _get,
+    "__setitem__": _set,
+    "is_same_size": is_same_size,
+}
 FUNCTIONS |= {name: _of_operands(name) for name in ("where", "masked_fill")}
 FUNCTIONS |= {name: _filled(name) for name in ("zero_", "fill_")}
 FUNCTIONS |= {

@@ -312,16 +312,20 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention: Nested tensors for query / key are not supported when "
             "an explicit attn_mask is set"
         )
-    if not all(is_nested(tensor) and tensor.ndim == 4 for tensor in tensors):
+    ndim = query.ndim
+    if ndim not in (3, 4) or not all(is_nested(one) and one.ndim == ndim for one in tensors):
         raise RuntimeError(
             "scaled_dot_product_attention: query, key and value must be nested tensors of shape "
-            "(components, heads, length, features)"
+            "(components, heads, length, features) or (components, length, features)"
         )
     dense = [to_padded_tensor(tensor, 0.0) for tensor in tensors]
-    lengths = [size[1] for size in key._places.sizes]
+    lengths = [size[-2] for size in key._places.sizes]
+    if ndim == 3:  # one head
+        dense = [tensor.unsqueeze(1) for tensor in dense]
     result = padded_attention(
         *dense, lengths, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
     )
+    result = result.squeeze(1) if ndim == 3 else result
     pairs = zip(query._places.sizes, value._places.sizes, strict=True)
     return from_padded(result, [(*size[:-1], other[-1]) for size, other in pairs])
 
@@ -332,7 +336,7 @@ def masked_select(input, mask):
 
 def equal(input, other):
     is_same = is_nested(other) and input._places.sizes == other._places.sizes
-    return is_same and ops.equal(packed(input), packed(other))
+    return is_same and packed(input).equal(packed(other))
 
 
 def copy_(input, src, non_blocking=False):
@@ -447,6 +451,10 @@ def _filled(name):
     """A function that writes one value to all elements."""
 
     def function(input, *args):
+        if fills_memory(input):
+            with torch_function.DisableTorchFunctionSubclass():
+                getattr(Tensor, name)(input, *args)
+            return input
         for part in unbind(input):
             getattr(part, name)(*args)
         return input

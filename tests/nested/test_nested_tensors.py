@@ -309,3 +309,54 @@ def test_components_in_chunks():
 def test_the_kind_of_the_numbers(layout):
     x = torch.nested.nested_tensor(components(), layout=layout)
     assert x.is_floating_point() and not x.is_complex() and x.is_signed()
+
+
+def test_expanded_and_stacked_tensors():
+    x = jagged(True)
+    first, second = components()
+    wide = x.unsqueeze(-1).expand(2, -1, 3, 2)
+    assert [tuple(part.shape) for part in wide.unbind()] == [(2, 3, 2), (4, 3, 2)]
+    assert_equal(x.unsqueeze(-1).expand_as(wide).unbind()[1], second[..., None].expand(4, 3, 2))
+    wide.sum(-1).sum().backward()
+    assert x.grad.values().tolist() == [[2, 2, 2]] * 6
+    assert_equal(torch.stack([x, 2 * x], -1).unbind()[0], torch.stack([first, 2 * first], -1))
+    assert_equal(torch.stack([x, 2 * x], 2).unbind()[1], torch.stack([second, 2 * second], 1))
+    above = torch.stack([x.transpose(1, 2)] * 2, 1)
+    assert_equal(above.unbind()[1], torch.stack([second.mT] * 2))
+    for dim, words in ((0, "on dim=0"), (1, "on ragged dim")):
+        with pytest.raises(RuntimeError, match=f"not supported for NestedTensor {words}"):
+            torch.stack([x, x], dim)
+    for size in ((3, -1, 3), (2, 7, 3), (2, 2, -1, 3)):
+        with pytest.raises(RuntimeError, match=r"expand\(\): cannot expand shape \(2, j"):
+            x.expand(size)
+
+
+def test_writes_into_a_component():
+    x, (first, second) = jagged(True), components()
+    y = x * 1
+    y[0] = 5.0
+    y[-1, 1] = torch.tensor([7.0, 8.0, 9.0])
+    assert y.unbind()[0].tolist() == [[5, 5, 5]] * 2
+    assert (
+        y.unbind()[1][1].tolist() == [7, 8, 9] and y.unbind()[1][0].tolist() == second[0].tolist()
+    )
+    sum(part.sum() for part in y.unbind()).backward()
+    assert x.grad.values().tolist() == [[0, 0, 0]] * 2 + [[1, 1, 1], [0, 0, 0]] + [[1, 1, 1]] * 2
+    y = x.detach().transpose(1, 2).clone()
+    y[0] = 0.0
+    assert y.unbind()[0].tolist() == [[0, 0]] * 3
+    y[:] = x.detach().transpose(1, 2)
+    assert_equal(y.unbind()[0], first.mT)
+    with pytest.raises(IndexError, match="index 2 is out of bounds for dimension 0 with size 2"):
+        y[2] = 0.0
+    with pytest.raises(RuntimeError, match=r"slice\(\): not supported for NestedTensor on dim=0"):
+        y[:, :, 0] = 0.0
+
+
+def test_strides_and_equality():
+    x = jagged(False)
+    length, *others = x.stride()
+    assert length.lengths == [6, 12] and others == [3, 1]
+    assert x.stride(-1) == 1 and x.transpose(1, 2).stride()[1:] == (1, 3)
+    assert torch.equal(x, x.clone()) and not torch.equal(x, x + 1)
+    assert not torch.equal(x, torch.ones(2, 3))

@@ -251,3 +251,34 @@ def test_methods_of_handles(layout):
     sum(part.sum() for part in (2 * x).unbind()).backward()
     assert calls == ["hook", True] and not x.is_shared()
     assert x.untyped_storage().nbytes() == x.storage().nbytes() == 9 * 4
+
+
+def test_attention_of_one_head():
+    """Numbers of components alone; in PyTorch 2.13, too, three dimensions are one head."""
+    parts = [torch.arange(float(n * 4)).reshape(n, 4).sin() for n in (2, 3, 1)]
+    x = torch.nested.nested_tensor(parts, requires_grad=True)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    result = attend(x, x * 0.5, x * 2)
+    rows = [part.clone().requires_grad_() for part in parts]
+    for part, row in zip(result.unbind(), rows, strict=True):
+        scores = (row @ (row.mT * 0.5) / 2).softmax(-1) @ (row * 2)
+        torch.testing.assert_close(part, scores)
+        scores.square().sum().backward()
+    sum(part.square().sum() for part in result.unbind()).backward()
+    torch.testing.assert_close(x.grad.unbind(), tuple(row.grad for row in rows))
+    with pytest.raises(RuntimeError, match="query, key and value must be nested tensors of shape"):
+        attend(x, torch.ones(3, 2, 4), x)
+
+
+def test_one_value_for_all_elements_of_a_result():
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], requires_grad=True)
+    for y in ((x * 2).fill_(4), (x * 2).zero_()):
+        assert len({*y.to_padded_tensor(y[0][0, 0].item()).flatten().tolist()}) == 1
+        y.unbind()[1].sum().backward()
+    assert x.grad[0].tolist() == [[0, 0, 0]] * 2 and x.grad[1].tolist() == [[0, 0, 0]]
+
+
+def test_equality():
+    x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 2)])
+    assert torch.equal(x, x.clone()) and not torch.equal(x, x + 1)
+    assert not torch.equal(x, torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)]))

@@ -83,6 +83,8 @@ ROWS = [
     "F.layer_norm(x,(4,),b,b)",
     "torch.bmm(x,x.transpose(1,2))",
     "torch.cat([x,x],0)",
+    "F.scaled_dot_product_attention(x,x*0.5,x*2)",
+    "(x*2).fill_(3)",
     "F.scaled_dot_product_attention(*[x.view(2,-1,2,2).transpose(1,2).contiguous()]*3)",
 ]
 # of the jagged layout
@@ -117,6 +119,10 @@ JAGGED = [
     "2**x",
     "7%(x*x+1)",
     "x.split([1,3],-1)",
+    "x.unsqueeze(-1).expand(len(x),-1,4,2)",
+    "x.unsqueeze(-1).expand_as(torch.stack([x,x],-1))",
+    "torch.stack([x,x*2],-1)",
+    "torch.stack([x,x*2],2)",
     "x@w.t()",
     "x.relu()",
     "x.double()",
