@@ -500,7 +500,7 @@ def zeros_like(input: Tensor, **options: Unpack[FactoryOptions]) -> Tensor:
     tensor([0, 0, 0])
     """
     if is_sparse(input) and options.get("layout") in (None, input.layout):
-        return implementation().empty_like(input, options)
+        return implementation().zeros_like(input, options)
     options = like("zeros_like", input, options)
     return create("zeros_like", _zeros, input.shape, dtype_of(options, None), options)
 

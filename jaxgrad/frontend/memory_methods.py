@@ -34,7 +34,7 @@ from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import NotImplementedNode
 from ..tape.noted_reads import noted_read
-from ..tape.sparse_tensor import implementation, is_sparse
+from ..tape.sparse_tensor import SparseTensor, implementation, is_sparse
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -361,6 +361,8 @@ def _inplace_view(name, arguments, shape, function=None):
     """
 
     def method(self, *args, **kwargs):
+        if is_sparse(self):
+            return getattr(self, name)(*args, **kwargs)
         functional = function or getattr(ops, name[:-1])
         permit(name, self, self.requires_grad, overlapping=True)
         before = current_mode.get()
@@ -516,6 +518,8 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3).t().stride()
         (1, 3)
         """
+        if isinstance(self, SparseTensor):
+            return self.stride(dim)
         strides = strides_of(abstract_value(self))
         if dim is None:
             return strides
@@ -647,6 +651,8 @@ class MemoryMethods:
         >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
         False
         """
+        if isinstance(self, SparseTensor):
+            return self.detach()
         return detached(self)
 
     @api_boundary

@@ -23,6 +23,7 @@ from ..late import LateModule
 from ..tape import interception, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
+from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, check_no_tangent, concrete, current, is_concrete
 from ..tape.torch_function import api_boundary
@@ -237,6 +238,8 @@ class TensorMethods:
         >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
+        if is_sparse(self):
+            return self.tolist()
         if is_exported() and not is_concrete(current(self)):
             return [item.tolist() for item in self] if self.ndim else self.item()
         return numbers_of(self, "tolist()").tolist()
@@ -252,6 +255,8 @@ class TensorMethods:
         >>> jaxgrad.ones(2).numpy()
         array([1., 1.], dtype=float32)
         """
+        if is_sparse(self):
+            return self.numpy(force=force)
         if self._requires_grad and not force and is_grad_enabled():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "

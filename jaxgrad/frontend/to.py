@@ -17,6 +17,7 @@ from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..late import LateModule
 from ..tape import dual
 from ..tape.record import apply
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor, abstract_value, concrete, current, is_on_meta
 from ..tape.torch_function import api_boundary
 from .array_creation import device_of
@@ -254,6 +255,8 @@ class ConversionMethods:
         >>> jaxgrad.ones(1).type(), jaxgrad.ones(1).type("torch.DoubleTensor")
         ('torch.FloatTensor', tensor([1.], dtype=torch.float64))
         """
+        if is_sparse(self):
+            return self.type(dtype, non_blocking)
         if isinstance(dtype, legacy_types.TensorType):
             return self.to(dtype.device_type, dtype.dtype)
         if dtype is Tensor:

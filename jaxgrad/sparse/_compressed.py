@@ -350,7 +350,8 @@ def call(name: str, args, kwargs):
     if not (is_matrix and is_sparse(result) and is_of_first):
         return result
     if result._indices_held is plain(first)._indices_held:
-        return like(first, ops.reshape(values_of(result), tuple(values_of(first).shape)))
+        values, shape = values_of(result), values_of(first).shape
+        return like(first, values if values.shape == shape else ops.reshape(values, (*shape,)))
     return _in_layout(name, args, result, first)
 
 

@@ -88,16 +88,23 @@ def _holds_compressed(value) -> bool:
     return is_compressed(value)
 
 
+def zeros_like(tensor: SparseTensor, options):
+    """A tensor of the same shape without elements; options: those of `torch.zeros_like`."""
+    result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
+    return _with(options, result)
+
+
 def empty_like(tensor: SparseTensor, options):
-    """A tensor of the same shape without elements; options: those of `zeros_like`."""
+    """What `zeros_like` gives, but a compressed tensor keeps its indices."""
     layout = options.get("layout") or tensor.layout
     if layout is not tensor.layout:
         raise RuntimeError(
             "empty_like with different sparse layout is not supported (self is "
             f"{_compressed.name_of(tensor)} but you requested {layout})"
         )
-    result = _compressed.zero(tensor) if is_compressed(tensor) else _elements.zero(tensor)
-    return _with(options, result)
+    if is_compressed(tensor):
+        return like_with(Tensor.zero_, tensor, options)
+    return zeros_like(tensor, options)
 
 
 def like_with(fill, tensor: CompressedTensor, options):

@@ -212,6 +212,12 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor
     )
 
 
+def addr(self, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
+    """`beta * self + alpha * outer(vec1, vec2)`, a dense matrix."""
+    parts = [to_dense(part) if is_sparse(part) else part for part in (self, vec1, vec2)]
+    return ops.addr(*parts, beta=beta, alpha=alpha)
+
+
 def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
     """The solution of a triangular system with a sparse matrix; the copy of it has no elements."""
     if is_sparse(self):

@@ -9,7 +9,7 @@ from ..core import dtypes
 from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
 from ..tape.tensor import Tensor
 from . import _pattern, _refusals
-from ._elements import coalesce, like, merged, wrapped
+from ._elements import coalesce, like, merged, to_dense, wrapped
 from ._pattern import groups, known, nnz, sparse_dims
 from ._shapes import unsqueeze
 
@@ -67,6 +67,20 @@ def l1_loss(self, target, reduction=1) -> Tensor:
     """The absolute differences, and with `reduction` 2 their sum; of dense tensors the mean too."""
     differences = ops.abs(ops.sub(self, target))
     return (lambda x: x, ops.mean, ops.sum)[reduction](differences)
+
+
+def kl_div(self, target, reduction=1, *, log_target=False) -> Tensor:
+    """The divergence of dense tensors of the same numbers."""
+    return ops.kl_div(_dense(self), _dense(target), reduction, log_target=log_target)
+
+
+def soft_margin_loss(self, target, reduction=1) -> Tensor:
+    """The loss of dense tensors of the same numbers."""
+    return ops.soft_margin_loss(_dense(self), _dense(target), reduction)
+
+
+def _dense(value):
+    return to_dense(value) if is_sparse(value) else value
 
 
 def sum_over(self: SparseTensor, dim) -> Tensor:

@@ -329,6 +329,8 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     if is_compressed(mask):
         source = _compressed.like(mask, values_of(mask).detach())
         return _compressed.like(mask, _compressed.at_pattern(source, self))
+    if self is mask:
+        return self
     if is_compressed(self):
         self = to_sparse(self)
     if is_sparse(self) and _pattern.sparse_dims(self) != _pattern.sparse_dims(mask):

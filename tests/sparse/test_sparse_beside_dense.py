@@ -1,0 +1,66 @@
+"""Sparse tensors in functions whose results are dense, and in methods of the class."""
+
+import pytest
+
+import jaxgrad as torch
+
+MATRIX = [[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]]
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_methods_taken_from_the_class(layout):
+    """As in PyTorch, `Tensor.detach(x)` is `x.detach()`, whatever the layout."""
+    x = torch.tensor(MATRIX).to_sparse(layout=layout).requires_grad_()
+    part = torch.Tensor.detach(x)
+    assert part.layout is layout and not part.requires_grad and part.to_dense().tolist() == MATRIX
+    for name in ("numpy", "tolist"):
+        with pytest.raises((TypeError, RuntimeError, NotImplementedError)):
+            getattr(torch.Tensor, name)(part)
+    assert torch.Tensor.type(part).startswith("torch.sparse")
+    if layout is torch.sparse_coo:
+        assert torch.Tensor.stride(part) == (0, 0)
+        assert torch.Tensor.transpose_(part, 0, 1).to_dense().tolist() == [[0, 3], [2, 0], [0, 4]]
+        assert torch.Tensor.t_(part).to_dense().tolist() == MATRIX
+    else:
+        with pytest.raises(NotImplementedError, match="t_"):
+            torch.Tensor.t_(part)
+        assert part.to_dense().tolist() == MATRIX
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_losses_and_outer_products_of_sparse_operands_are_dense(layout):
+    dense = torch.tensor(MATRIX)
+    x, target = dense.to_sparse(layout=getattr(torch, layout)), torch.full((2, 3), 0.5)
+    F = torch.nn.functional
+    for reduction in ("none", "sum"):
+        options = {"reduction": reduction}
+        loss = F.kl_div(x, target, **options)
+        assert loss.layout is torch.strided
+        assert loss.tolist() == F.kl_div(dense, target, **options).tolist()
+        loss = F.soft_margin_loss(target, x, **options)
+        assert loss.tolist() == F.soft_margin_loss(target, dense, **options).tolist()
+    x.requires_grad_()
+    left, right = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0, 3.0])
+    result = torch.addr(x, left, right, beta=2)
+    assert result.tolist() == [[1, 4, 3], [8, 0, 14]]  # PyTorch's for CSR
+    (result * torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
+    assert x.grad.to_dense().tolist() == [[0, 4, 0], [8, 0, 12]]
+    assert torch.addr(x, left, right, beta=0).tolist() == [[1, 0, 3], [2, 0, 6]]
+
+
+def test_compressed_tensors_like_others_keep_the_indices():
+    x = torch.tensor(MATRIX).to_sparse_csr()
+    y = torch.empty_like(x)
+    assert y.crow_indices().tolist() == [0, 1, 3] and y.col_indices().tolist() == [1, 0, 2]
+    assert torch.empty_like(x, dtype=torch.float64).dtype is torch.float64
+    assert torch.zeros_like(x)._nnz() == 0
+    product = (x.requires_grad_() * 2).grad_fn
+    assert product.name() == "MulBackward0"
+
+
+def test_mask_that_is_the_tensor():
+    """PyTorch returns the tensor, with its elements at equal indices apart."""
+    x = torch.sparse_coo_tensor([[0, 1, 0], [1, 2, 1]], [1.5, -2.0, 0.25], (2, 3))
+    masked = x.sparse_mask(x)
+    assert masked._values().tolist() == [1.5, -2.0, 0.25]
+    assert x.coalesce().sparse_mask(x)._values().tolist() == [1.75, -2.0, 1.75]
