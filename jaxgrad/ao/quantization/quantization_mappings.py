@@ -58,7 +58,14 @@ DEFAULT_QAT_MODULE_MAPPINGS = {
     **{
         getattr(intrinsic, name): getattr(intrinsic_qat, name)
         for name in (*_WITH_RELU, *_NORMALIZED)
+        if name != "ConvReLU1d"
     },
+}
+# of traced models; in others, weights of one dimension do not round in training, as in PyTorch
+TRACED_QAT_MODULE_MAPPINGS = {
+    **DEFAULT_QAT_MODULE_MAPPINGS,
+    nn.Conv1d: qat.Conv1d,
+    intrinsic.ConvReLU1d: intrinsic_qat.ConvReLU1d,
 }
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS = {
     **{getattr(nn, name): getattr(dynamic, name) for name in dynamic.__all__},

@@ -189,3 +189,19 @@ def test_histogram_observer():
     assert scale.item() == pytest.approx(0.1607058048248291) and zero_point.tolist() == [6]
     with pytest.warns(UserWarning, match="inf detected"):
         observer(torch.tensor([float("inf")]))
+
+
+def test_which_convolutions_of_one_dimension_round_their_weights_in_training():
+    """As in PyTorch: those of traced models, and those with normalization."""
+    qat, qconfig = torch.ao.nn.qat, q.get_default_qat_qconfig("fbgemm")
+    layers = nn.Conv1d(2, 3, 3), nn.ReLU(), nn.Conv1d(3, 3, 1)
+    model = q.fuse_modules_qat(nn.Sequential(*layers).train(), ["0", "1"])
+    model.qconfig = qconfig
+    model = q.prepare_qat(model)
+    assert type(model[0]) is torch.ao.nn.intrinsic.ConvReLU1d and type(model[2]) is nn.Conv1d
+    mapping = q.QConfigMapping().set_global(qconfig)
+    traced = q.quantize_fx.prepare_qat_fx(
+        nn.Sequential(*layers).train(), mapping, (torch.ones(1, 2, 9),)
+    )
+    kinds = [type(layer) for layer in traced.modules()]
+    assert torch.ao.nn.intrinsic.qat.ConvReLU1d in kinds and qat.Conv1d in kinds

@@ -8,7 +8,7 @@ from .... import nn
 from ....fx import GraphModule
 from ....names.not_provided import names_of
 from ..insertion import convert_layers
-from ..quantization_mappings import get_default_qat_module_mappings
+from ..quantization_mappings import TRACED_QAT_MODULE_MAPPINGS
 from . import patterns
 from .fuse import fuse, is_relu
 
@@ -21,7 +21,7 @@ def prepare(model, mapping, is_qat):
         if node.op == "call_module":
             model.get_submodule(node.target).qconfig = chosen.of[node]
     if is_qat:
-        convert_layers(model, get_default_qat_module_mappings())
+        convert_layers(model, TRACED_QAT_MODULE_MAPPINGS)
     _Insertion(model, chosen.of).run()
     return GraphModule(model, model.graph)
 
