@@ -283,9 +283,11 @@ def run_operators(trace, inputs):
 
 def new_arrays(trace, inputs):
     """For these inputs the arrays of the tensors that the function creates, followed by those of
-    the captured tensors that it writes to, in the order of the effects of the trace.
+    the captured tensors that it writes to, in the order of the effects of the trace. JAX computes
+    their tangents.
     """
     scope = Replay(trace, inputs)
+    scope.is_forward = True
     with scope.open():
         output = output_of(trace, scope)
         values = {e.number: e.value for e in output.effects if isinstance(e, TensorEffect)}

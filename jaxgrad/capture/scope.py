@@ -73,6 +73,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
     # Tensors of the trace around it are from outside too.
     is_inner = False
+    is_forward = False  # whether JAX computes tangents of what is traced
 
     def __init__(self, name: str, records_lines: bool = False):
         self.name, self.trace = name, None

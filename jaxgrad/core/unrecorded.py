@@ -39,6 +39,24 @@ def unrecorded(value, old=None):
     return unrecorded_p().bind(*operands) if is_needed else value
 
 
+def with_derivatives_of(value, old):
+    """An array with the tangents and cotangents of `old`, of the same shape and dtype."""
+    operands = value, old
+    is_traced = any(isinstance(operand, jax.core.Tracer) for operand in operands)
+    is_needed = is_traced and jnp.issubdtype(value.dtype, jnp.inexact)
+    return _with_derivatives_of(*operands) if is_needed else value
+
+
+@jax.custom_jvp
+def _with_derivatives_of(value, old):
+    return value
+
+
+@_with_derivatives_of.defjvp
+def _tangent_of_old(primals, tangents):
+    return primals[0], tangents[1]
+
+
 def _jvp(primals, tangents):
     value = unrecorded_p().bind(*primals)
     if all(isinstance(tangent, ad.Zero) for tangent in tangents):

@@ -289,6 +289,9 @@ class BatchedTracing(Tracing):
                 f"unsqueeze_, data= and the like), and the argument, of shape "
                 f"{list(whole.shape)}, {why}"
             )
+        if dim or self.scope.parent is not None:
+            # strides of one example do not tell where its views are in the memory that is left
+            output.views = tuple(view for view in output.views if view.source != effect.number)
         effect.place = len(output.created)
         output.created.append(effect.value)
         output.created_dims.append(0)

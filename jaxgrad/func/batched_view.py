@@ -18,7 +18,15 @@ from ..frontend.memory_methods import offset_of as offset_in_memory
 from ..frontend.memory_methods import strided_view
 from ..frontend.storage_tensors import memory_row
 from ..storage.alias import begin, detached, offset_of, place_detached, root_of
-from ..tape.tensor import Tensor, abstract_value, alias_of, is_tracked, set_abstract_value
+from ..tape import dual
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    has_tangent,
+    is_tracked,
+    set_abstract_value,
+)
 
 
 class Batched:
@@ -86,7 +94,12 @@ class BatchedView(NamedTuple):
             set_abstract_value(computed.tensor, abstract_value(view))
             place_detached(computed.tensor, view, ())
             return computed
-        return Batched(view if self.is_view else detached(view), dim, computed.size)
+        view = view if self.is_view else detached(view)
+        if not self.has_history and has_tangent(computed.tensor):
+            if dim != computed.dim:
+                return computed
+            dual.assign(view, computed.tensor)
+        return Batched(view, dim, computed.size)
 
     def in_memory(self, argument, shape, strides, offset) -> Tensor | None:
         """A tensor without history, by strides in the memory of an argument without history."""
@@ -109,16 +122,16 @@ def view_of(scope, number: int, output: Tensor) -> BatchedView | None:
     has_history = alias.root is not None and root_of(alias) is captured.tensor
     dim = scope.mapped.dim_of(captured)
     step, names = alias.steps if has_history else alias.place, []
+    shown = abstract_value(output)  # with what `t_` did to the argument, which no view call tells
     # those of complex numbers concern the last dimensions of one example and of all alike
     while step is not None and not is_strided(step.call) and _is_of_complex(step.call):
         names.append(step.call.primitive.name)
-        step = step.before
+        shown, step = step.call.inputs[0], step.before
     start, calls = offset_of(step), [call for call, _ in in_order(step)]
     if start is None or not all(is_strided(call) or _is_of_bytes(call) for call in calls):
         return None
     has_history = has_history and not any(map(_is_of_bytes, calls))
-    example = captured.aval if dim is None else scope.batches[id(captured.tracer)][2]
-    shown = example if step is None else step.call.outputs[0]
+    shown = shown if step is None else step.call.outputs[0]
     offset, strides = start // shown.dtype.itemsize, strides_of(shown)
     layout, is_view = (shown.shape, strides, offset, shown.dtype), alias.root is not None
     names = tuple(reversed(names))

@@ -24,7 +24,7 @@ from ..core.aval import is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
 from ..core.program import stop_gradient
-from ..core.unrecorded import unrecorded
+from ..core.unrecorded import unrecorded, with_derivatives_of
 from ..tape import (
     dual,
     handle_lock,
@@ -113,9 +113,9 @@ class Alias:
     root: the alias of the tensor that it was cut from, None for a root; base: PyTorch's `_base`;
     steps: the view calls from the root; place: the view calls from the storage's array; seen: the
     last write that it has read; creation: how it was created (creation_meta.py); followed: the last
-    recorded write of a root, or the write up to which a view's history is current; before: the
-    tensor that stands for the handle before `t_` or `data=` changed it; tangents: those of a root,
-    or of a view that holds its own.
+    recorded write of a root, or the write up to which a view's history is current; written: the
+    last write to a root and its views; before: the tensor that stands for the handle before `t_` or
+    `data=` changed it; tangents: those of a root, or of a view that holds its own.
     """
 
     __slots__ = (
@@ -130,6 +130,7 @@ class Alias:
         "steps",
         "storage",
         "tangents",
+        "written",
     )
 
     def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
@@ -137,7 +138,7 @@ class Alias:
         self.storage, self.root, self.base = storage, root, base
         self._place, self._whole = place, storage.aval  # its place is a part of it
         self.steps, self.creation, self.before = steps, creation, None
-        self.seen = storage.epoch
+        self.seen = self.written = storage.epoch
         self.followed = 0 if root is None else root.followed
 
     @property
@@ -162,6 +163,10 @@ class Alias:
                 _follow_root(tensor, self)
             array, root = _look(self.storage, self.place), self.root or self
             if interception.read is not None and is_differentiated():
+                # a write to another root of the memory changes the value, and no derivative
+                if root.written != self.storage.epoch:
+                    _refuse_tangents(root.written > self.seen)
+                    array = with_derivatives_of(array, tensor._raw)
                 # the history of the memory is that of another tensor, unless a write moved this one
                 if not tensor._tracked:
                     array = unrecorded(array)
@@ -453,6 +458,7 @@ def place_detached(tensor: Tensor, source: Tensor, steps):
     for call, numbers in steps:
         place = ViewStep(call, numbers, place)
     tensor._alias, tensor._counter = Alias(alias.storage, place), source._counter
+    tensor._alias.written = -1  # the memory has the tangents of the source
 
 
 def place_inside(tensor: Tensor, alias: Alias):
@@ -568,6 +574,8 @@ def _assign_alias(target, alias, value, follow):
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
     written = value._raw
+    if interception.read is not None and alias.root is not None:
+        _refuse_tangents(alias.root.written != storage.epoch)
     if interception.read is not None and _keeps_history(target, value, follow):
         # the memory keeps its history, which a detached tensor that writes to it does not have
         old = _look(storage, alias.place) if storage.pending is None else storage.pending[1]
@@ -577,7 +585,7 @@ def _assign_alias(target, alias, value, follow):
     take(target, value, follow and alias.root is None)
     # every other alias is out of date from now on, and the writer is not
     storage.epoch += 1
-    alias.seen = storage.epoch
+    alias.seen = (alias.root or alias).written = storage.epoch
     if alias.place is None:
         storage.array, storage.pending = written, None
     else:
@@ -587,6 +595,17 @@ def _assign_alias(target, alias, value, follow):
         _lead_through_root(target, alias, root, value)
     elif follow or not root._tracked:  # views of a tensor that has left the graph leave it too
         root._alias.followed = storage.epoch
+
+
+def _refuse_tangents(is_of_other: bool):
+    """Raise RuntimeError if a write to views of a tensor meets the tangents of another tensor."""
+    scope = mode.scope.get()
+    if is_of_other and scope is not None and scope.is_forward:
+        raise RuntimeError(
+            f"vmap: {scope.name} gets tangents of forward mode, and writes to a part of a tensor "
+            "that shares its memory with a detached one: the two have different tangents. Use "
+            "detach().clone(), or map the derivative: vmap of jvp in place of jvp of vmap"
+        )
 
 
 def _keeps_history(target, value, follow) -> bool:

@@ -257,3 +257,71 @@ def test_parts_of_an_example_have_histories_of_their_own():
     assert not detached.requires_grad
     detached[0] = 5
     assert x.tolist() == [[5, 5, 5], [3, 4, 5]]
+
+
+def turned(x):
+    x.transpose_(0, 1)
+    return x.detach()
+
+
+def test_a_view_of_an_argument_that_is_turned_in_place():
+    x = torch.arange(12.0).reshape(2, 2, 3).clone()
+    detached = torch.vmap(turned)(x)
+    assert detached.tolist() == [[[0, 3], [1, 4], [2, 5]], [[6, 9], [7, 10], [8, 11]]]
+    detached[0, 0] = 9
+    assert x.tolist()[0][0] == [9, 9]
+
+
+def squeezed(x, factor):
+    turned = x.mT
+    x.squeeze_()
+    x.mul_(2)
+    return turned
+
+
+def test_a_view_of_an_example_along_another_dimension_whose_memory_is_left():
+    x = torch.arange(16.0).reshape(2, 2, 2, 2)
+    nested = torch.vmap(torch.vmap(squeezed, in_dims=(0, None)), in_dims=(1, 0))
+    wanted = (2 * x).transpose(0, 1).transpose(2, 3)
+    assert nested(x.clone(), torch.ones(2)).tolist() == wanted.tolist()
+
+
+def overwrites_detached(x):
+    detached = x.detach()
+    detached *= x
+    return x, detached
+
+
+def adds_detached(x):
+    total = x * 1
+    detached = total.detach()
+    total.add_(detached)
+    return total, detached
+
+
+# what PyTorch gives for x = [1, 2] and its tangent [1, 10]
+TANGENTS = [
+    (overwrites_detached, [[1, 4], [1, 4]], [[1, 10], [1, 20]]),
+    (adds_detached, [[2, 4], [2, 4]], [[1, 10], [0, 0]]),
+]
+
+
+@pytest.mark.parametrize(("function", "values", "tangents"), TANGENTS)
+def test_a_tensor_and_its_detached_alias_have_tangents_of_their_own(function, values, tangents):
+    x, tangent = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 10.0]])
+    results = torch.func.jvp(torch.vmap(function), (x.clone(),), (tangent,))
+    assert [[t[0].tolist() for t in part] for part in results] == [values, tangents]
+
+
+def test_a_write_to_a_part_of_a_detached_argument_with_a_tangent_raises():
+    def write(x):
+        x.detach()[0] = 3
+        return x
+
+    x = torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match="shares its memory with a detached one"):
+        torch.func.jvp(torch.vmap(write), (x,), (x.clone(),))
+    assert torch.vmap(lambda x: torch.func.jvp(write, (x,), (x.clone(),)))(x)[0].tolist() == [
+        [3, 1],
+        [3, 1],
+    ]
