@@ -100,11 +100,23 @@ def _unsupported(programs, opset, arrays, error) -> UnsupportedOperatorError:
             break
     else:
         return UnsupportedOperatorError(f"torch.onnx.export: {reason}")
+    if _has_complex(equation.invars + equation.outvars) or _has_complex(program.jaxpr.invars):
+        # the converter fails later, or on the inputs: what computes with them is the cause
+        with_complex = (e for e in program.jaxpr.eqns if _has_complex(e.invars + e.outvars))
+        equation = next(with_complex, equation)
+        reason = (
+            "it computes with complex numbers, which the operators of ONNX do not take: compute "
+            f"with real and imaginary parts ({reason})"
+        )
     line = users_line(lines_of(equation))
     place = f", called in {line[0]}, line {line[1]}" if line else ""
     return UnsupportedOperatorError(
         f"torch.onnx.export: {_operator(equation)} cannot be converted to ONNX{place}: {reason}"
     )
+
+
+def _has_complex(atoms) -> bool:
+    return any(np.issubdtype(atom.aval.dtype, np.complexfloating) for atom in atoms)
 
 
 def _operator(equation) -> str:

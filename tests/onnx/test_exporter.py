@@ -183,6 +183,25 @@ def test_operator_without_conversion_is_named_with_its_line():
     )
 
 
+class Spectral(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lift = nn.Linear(1, 4)
+        self.weight = nn.Parameter(torch.randn(4, 4, 3, dtype=torch.complex64))
+
+    def forward(self, x):
+        hidden = self.lift(x).permute(0, 2, 1)
+        modes = torch.fft.rfft(hidden)[..., :3]
+        return torch.fft.irfft(torch.einsum("bix,iox->box", modes, self.weight), n=16)
+
+
+def test_the_first_operator_of_complex_numbers_is_named():
+    message = refused(Spectral().eval(), torch.randn(2, 16, 1))
+    line = Spectral.forward.__code__.co_firstlineno + 2
+    assert f"_fft_r2c cannot be converted to ONNX, called in {__file__}, line {line}" in message
+    assert "complex numbers" in message and "real and imaginary parts" in message
+
+
 def test_operator_that_is_converted_to_other_values_is_named():
     """jax2onnx approximates this function."""
     message = refused(lambda x: torch.special.gammainc(x, 2 * x).exp(), torch.rand(3) + 0.5)
