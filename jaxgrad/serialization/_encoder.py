@@ -417,7 +417,7 @@ class Encoder:
         index = () if value.index is None else (value.index,)
         self._call("torch device", value.type, *index)
 
-    def write_dtype(self, value, path):
+    def write_constant(self, value, path):
         self._global(f"torch {value.name}")
 
     def write_layout(self, value, path):
@@ -647,7 +647,7 @@ class Encoder:
         self.value(value.requires_grad, ())
         self._call("collections OrderedDict")
         if dtype not in STORAGE_NAMES:
-            self.write_dtype(dtype, ())
+            self.write_constant(dtype, ())
         flags = {"conj": place.is_conj, "neg": place.is_neg}
         if any(flags.values()):
             self.value({flag: True for flag, is_set in flags.items() if is_set}, ())
@@ -716,8 +716,9 @@ KINDS = (
     (np.generic, Encoder.write_scalar),
     (Size, Encoder.write_size),
     (np.ndarray, Encoder.write_array),
-    ((dtypes.dtype, qscheme), Encoder.write_dtype),
+    ((dtypes.dtype, qscheme), Encoder.write_constant),
     (devices.device, Encoder.write_device),
+    (devices.memory_format, Encoder.write_constant),
     (devices.layout, Encoder.write_layout),
     (NAMED, Encoder.write_name),
 )

@@ -58,10 +58,11 @@ class TorchObjects(Objects):
 
     def find(self, module: str, name: str):
         """The meaning of a name, None if it is not read."""
+        module, name = plain_name(module, name)
         full = f"{'builtins' if module == '__builtin__' else module}.{name}"
         # what a program allows may be known here, as the functions of NumPy are
         meaning = NAMES.get(full, self.safe.get(full))
-        return _torch_dtype(name) if meaning is None and module == "torch" else meaning
+        return torch_constant(name) if meaning is None and module == "torch" else meaning
 
     def named(self, machine, module, name):
         meaning = self.find(module, name)
@@ -112,9 +113,18 @@ def set_attributes(machine, target, state):
         setattr(target, name, value)
 
 
-def _torch_dtype(name):
-    value = getattr(dtypes, name, None) or getattr(named_dtypes, name, None)
-    return value if isinstance(value, dtypes.dtype) and value.name == name else None
+def plain_name(module: str, name: str) -> tuple[str, str]:
+    """The module and the name of a constant, which pickle finds in a module that imports torch."""
+    return ("torch", name.removeprefix("torch.")) if name.startswith("torch.") else (module, name)
+
+
+def torch_constant(name):
+    """The dtype or memory format of a name, None if there is none."""
+    for module in (dtypes, named_dtypes, devices):
+        value = getattr(module, name, None)
+        if isinstance(value, dtypes.dtype | devices.memory_format) and value.name == name:
+            return value
+    return None
 
 
 def _refusal(module, name):

@@ -27,6 +27,9 @@ from ._source import Source
 unpickler = LateModule("jaxgrad.serialization._unpickler")
 
 
+# the newest version of archives that PyTorch 2.13 reads
+NEWEST_ARCHIVE = 10
+
 STORAGE_TYPES = {id(kind): kind.dtype for kind in TYPES.values()}
 STORAGE_TYPES |= dict.fromkeys((id(UntypedStorage), id(TypedStorage)), dtypes.uint8)
 
@@ -111,7 +114,21 @@ class Archive(_Files):
                     "``torch.load``: the file holds a program. Where PyTorch is installed, save "
                     "the state_dict() of the module that torch.jit.load returns"
                 )
+        self._check_version()
         self.loading.is_swapped = self._byte_order() == b"big"
+
+    def _check_version(self):
+        record = self.records.get(f"{self.root}version")
+        if record is None:
+            return
+        text = self.source.read(record.offset, min(record.size, 16), "the version").strip()
+        if not text.isdigit():
+            raise self.source.refuse(f"Couldn't parse the version {shown(text)}")
+        if int(text) > NEWEST_ARCHIVE:
+            raise self.source.refuse(
+                f"Attempted to read a PyTorch file with version {int(text)}, but the maximum "
+                f"supported version for reading is {NEWEST_ARCHIVE}: a newer PyTorch wrote it"
+            )
 
     def _find_root(self) -> str:
         """The prefix of all names."""

@@ -17,9 +17,10 @@ from ._objects import (
     NAMES,
     JaggedTensorName,
     MaskedTensorName,
-    _torch_dtype,
     of_class,
     of_named_class,
+    plain_name,
+    torch_constant,
 )
 
 UNTYPED = UntypedStorage, TypedStorage
@@ -50,6 +51,7 @@ class Reading:
         return self.machine.objects.persistent(self.machine, identity)
 
     def find_class(self, module, name):
+        module, name = plain_name(module, name)
         path = f"{module}.{name}"
         if module.partition(".")[0] != "torch":
             return super().find_class(module, name)
@@ -59,7 +61,7 @@ class Reading:
         if id(known) in BUILDERS and not isinstance(known, type):
             return functools.partial(known, self.machine)
         if known is None:
-            known = _torch_dtype(name) if module == "torch" else None
+            known = torch_constant(name) if module == "torch" else None
         return self._named_in_jaxgrad(path, module, name) if known is None else known
 
     def _named_in_jaxgrad(self, path, module, name):

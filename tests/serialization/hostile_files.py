@@ -406,6 +406,8 @@ def archives():
         archive(PLAIN, {"data/abc": b""}).replace(b"data/abc", b"data/\xff\xfe\xff"),
     )
     yield "a script", archive(PLAIN, {"constants.pkl": b"x", "code/a.py": b"x"})
+    yield "a version to come", archive(PLAIN, {"version": b"11\n"})
+    yield "a version that is no number", archive(PLAIN, {"version": b"x\n"})
     yield "a byte order that is none", archive(PLAIN, {"byteorder": b"middle"})
     yield "a byte order of a gigabyte", archive(PLAIN, {"byteorder": b"little" * 1000})
     yield "bytes behind the end", good + b"x"

@@ -53,6 +53,18 @@ def test_the_newest_protocol():
     assert as_json(jaxgrad.load(FILES / "newest_protocol.pt")) == RECORDED["views"]
 
 
+def test_memory_formats():
+    formats = [jaxgrad.channels_last, jaxgrad.preserve_format, jaxgrad.channels_last_3d]
+    file = io.BytesIO()
+    jaxgrad.save(formats, file)
+    assert jaxgrad.load(io.BytesIO(file.getvalue())) == formats
+    # as PyTorch's pickles of protocol 4 name it
+    code = b"\x80\x04\x8c\x0ctorch._utils\x8c\x13torch.channels_last\x93."
+    for safe in (True, False):
+        read = load_bytes(instructions.archive(code), weights_only=safe)
+        assert read is jaxgrad.channels_last
+
+
 def test_arrays_of_numpy():
     assert as_json(jaxgrad.load(FILES / "arrays.pt")) == RECORDED["arrays"]
 
