@@ -149,7 +149,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
 
     def forget_tracers(self):
         # the program keeps the captured tensors, and one tracer would keep the whole trace
-        self.trace = None
+        self.trace, self.undefined = None, []
         for captured in self.captured.values():
             captured.tracer = None
         self.forget_inputs()
