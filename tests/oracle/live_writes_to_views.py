@@ -26,7 +26,7 @@ WRITES = (
     *("{v}.index_add_(0, torch.tensor([0]), {v}[:1].clone())", "{v}.transpose_(0, -1)"),
     "{v}.addcmul_({w}, {w}, value=2)",
 )
-MADE = "{v} * 1", "{v}.clone()", "{v}.sin()", "{v} + {w}", "torch.cat([{v}, {v}])"
+COMPUTED = "{v} * 1", "{v}.clone()", "{v}.sin()", "{v} + {w}", "torch.cat([{v}, {v}])"
 STARTS = "x.clone()", "x + y", "torch.zeros_like(x)", "x"
 
 REFUSED = (
@@ -50,7 +50,7 @@ def program(draw):
     """The source of a function of two tensors that PyTorch runs."""
     lines, names = [f"b = {draw.choice(STARTS)}"], ["b"]
     for _ in range(draw.randint(6, 14)):
-        form = draw.choice(draw.choices((VIEWS, WRITES, MADE), (4, 4, 1))[0])
+        form = draw.choice(draw.choices((VIEWS, WRITES, COMPUTED), (4, 4, 1))[0])
         line = form.format(
             v=draw.choice(names[-4:]), w=f"{draw.choice(['x', 'y', *names])}.clone()"
         )
