@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import warnings
+from collections import defaultdict
 
 import jax
 
@@ -25,6 +26,11 @@ class OptState(enum.Enum):
     """The calls for an optimizer since the last `update()`."""
 
     READY, UNSCALED, STEPPED = range(3)
+
+
+def _refresh_per_optimizer_state() -> dict:
+    """What PyTorch notes of an optimizer at first: files name it."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -78,6 +84,24 @@ class GradScaler:
         self._growth_tracker: Tensor | None = None
         # By `id` of an optimizer: its stage, and whether a gradient is not finite.
         self._stages: dict[int, tuple[OptState, Tensor]] = {}
+
+    def __getstate__(self):
+        """The attributes that PyTorch saves, with numbers in place of tensors."""
+        if self._enabled and self._stages:
+            raise AssertionError(
+                "A GradScaler instance may only be pickled at the beginning of an iteration, or at "
+                "the end after scaler.update()."
+            )
+        state = {name: value for name, value in vars(self).items() if name != "_stages"}
+        state["_per_optimizer_states"] = defaultdict(_refresh_per_optimizer_state)
+        if not self._enabled:
+            return state
+        state |= {"_init_scale": self.get_scale(), "_scale": None, "_growth_tracker": None}
+        return state | {"_init_growth_tracker": self._get_growth_tracker()}
+
+    def __setstate__(self, state):
+        vars(self).update({"_stages": {}, **state})
+        vars(self).pop("_per_optimizer_states", None)
 
     # ---- a step
 

@@ -29,6 +29,8 @@ KINDS = (
 
 EXTRA_STATE_KEY = "_extra_state"
 
+NOT_IN_PLACE = "state_dict post-hook must return None: change the dict in place"
+
 NO_OP = (
     "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
     "current model, which is a no-op. assign=True makes the tensors of the state dict those of the "
@@ -106,6 +108,8 @@ class ModuleState(Members):
                 )
         for hook in self._state_dict_hooks.values():
             result = hook(self, destination, prefix, local)
+            if result is not None and getattr(hook, "_from_public_api", False):
+                raise RuntimeError(NOT_IN_PLACE)
             destination = destination if result is None else result
         return destination
 
@@ -263,10 +267,19 @@ class ModuleState(Members):
         >>> dict(layer.state_dict())
         {'a': 1}
         """
-        return register(self._state_dict_hooks, functools.partial(_in_place, hook))
+        try:
+            hook._from_public_api = True  # as PyTorch, since files name the hook itself
+        except AttributeError:  # a method, or a function in C
+            hook = functools.partial(_in_place, hook)
+        return register(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
         """Register a `state_dict` hook that may return another dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
         return register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -311,7 +324,7 @@ def _as_jaxgrad_tensor(value):
 
 def _in_place(hook, *arguments):
     if hook(*arguments) is not None:
-        raise RuntimeError("state_dict post-hook must return None: change the dict in place")
+        raise RuntimeError(NOT_IN_PLACE)
 
 
 class _WrappedHook:

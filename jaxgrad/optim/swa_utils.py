@@ -263,8 +263,28 @@ class SWALR(LRScheduler):
 
     def _part(self, step) -> float:
         """How far the rates are annealed, from 0 to 1."""
-        part = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
+        return self.anneal_func(max(0.0, min(1.0, step / max(1, self.anneal_epochs))))
+
+    @property
+    def anneal_func(self):
+        """The function of the strategy, from 0 to 1."""
+        return self._cosine_anneal if self._anneal_strategy == "cos" else self._linear_anneal
+
+    @staticmethod
+    def _cosine_anneal(part: float) -> float:
+        return (1 - math.cos(math.pi * part)) / 2
+
+    @staticmethod
+    def _linear_anneal(part: float) -> float:
+        return part
+
+    def __getstate__(self):
+        """The attributes, among which PyTorch saves the function."""
+        return {**vars(self), "anneal_func": self.anneal_func}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        vars(self).pop("anneal_func", None)
 
 
 __getattr__ = missing_in(__name__)

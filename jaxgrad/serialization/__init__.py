@@ -259,7 +259,8 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
         files = _kind_of(source, begin)(source, "cpu", "utf-8")
         names = (name.rpartition(".") for name in files.names())
         find = files.objects.find
-        return [f"{module}.{name}" for module, _, name in names if find(module, name) is None]
+        unsafe = [(module, name) for module, _, name in names if find(module, name) is None]
+        return [f"{module.replace('__builtin__', 'builtins')}.{name}" for module, name in unsafe]
 
 
 class SourceChangeWarning(Warning):

@@ -30,6 +30,7 @@ from ..frontend.storages import TYPES, TypedStorage, UntypedStorage
 from ..functions.quantization import QuantizedTensor, per_tensor_affine, qscheme
 from ..late import LateModule
 from ..names.not_provided import path_in_pytorch
+from ..nn.module_hooks import Changes
 from ..nn.parameter import Buffer, Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, is_compressed
 from ..tape.tensor import Tensor, concrete
@@ -47,6 +48,7 @@ from ._saved_memory import (
 )
 
 masked = LateModule("jaxgrad.masked")
+pickled_module = LateModule("jaxgrad.nn.pickled_module")
 
 STORAGE_NAMES = {kind.dtype: name for name, kind in TYPES.items()}
 
@@ -240,7 +242,11 @@ class Encoder:
         self.code += b"G" + struct.pack(">d", value)
 
     def write_scalar(self, value, path):
-        self.value(value.item(), path)
+        """A number of NumPy as one of Python, which PyTorch reads with weights_only=True."""
+        if NUMPY_TYPE.fullmatch(value.dtype.str.lstrip("<|=")) is None:
+            self._object(value, path)
+        else:
+            self.value(value.item(), path)
 
     def write_text(self, value, path):
         data = str(value).encode("utf-8", "surrogatepass")
@@ -377,6 +383,8 @@ class Encoder:
             self.code += b"R0"
             return
         if isinstance(state, dict):
+            if isinstance(state.get("_changes"), Changes):  # a copy of the attributes of a module
+                state = pickled_module.pickled(state)
             self.code += b"}("
             for name, attribute in state.items():
                 self.value(name, path)
@@ -404,8 +412,10 @@ class Encoder:
         self._tuple(value.shape, path)
         self._call("numpy dtype", code, False, True)
         self._tuple((3, "<" if value.itemsize > 1 else "|", None, None, None, -1, -1, 0), path)
-        self.code += b"b\x89"
-        self.value(value.tobytes(), path)
+        is_fortran = value.flags.f_contiguous and not value.flags.c_contiguous
+        self.code += b"b"
+        self.value(is_fortran, path)
+        self.value(value.tobytes("F" if is_fortran else "C"), path)
         self.code += b"tb"
 
     # ---- PyTorch's objects
@@ -465,7 +475,12 @@ class Encoder:
         state = python_state(value)
         self._global(f"torch._utils _rebuild_parameter{'' if state is None else '_with_state'}")
         self.code += b"("
-        self._dense(value)
+        if value.is_meta:
+            self._global(META)
+            self._meta(value.detach())
+            self.code += b"R"
+        else:
+            self._dense(value)
         self.value(value.requires_grad, path)
         self._call("collections OrderedDict")
         if state is not None:

@@ -304,6 +304,128 @@ def test_whole_optimizers_go_over(name, direction):
     )
 
 
+def decay(step):
+    return 0.9**step
+
+
+# by a name: what makes a scheduler of a module `lr_scheduler` and an optimizer
+SCHEDULERS = {
+    "StepLR": lambda s, o: s.StepLR(o, 1),
+    "MultiStepLR": lambda s, o: s.MultiStepLR(o, [3, 4]),
+    "ExponentialLR": lambda s, o: s.ExponentialLR(o, 0.5),
+    "LambdaLR": lambda s, o: s.LambdaLR(o, decay),
+    "MultiplicativeLR": lambda s, o: s.MultiplicativeLR(o, decay),
+    "OneCycleLR": lambda s, o: s.OneCycleLR(o, 1.0, 10),
+    "CyclicLR": lambda s, o: s.CyclicLR(o, 0.1, 0.2, 3),
+    "CyclicLR exp": lambda s, o: s.CyclicLR(o, 0.1, 0.2, 3, mode="exp_range"),
+    "ReduceLROnPlateau": lambda s, o: s.ReduceLROnPlateau(o, patience=1),
+    "WarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3),
+    "PolynomialLR": lambda s, o: s.PolynomialLR(o),
+    "SequentialLR": lambda s, o: s.SequentialLR(
+        o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], [4]
+    ),
+    "ChainedScheduler": lambda s, o: s.ChainedScheduler([s.LinearLR(o), s.ExponentialLR(o, 0.9)]),
+}
+ANNEALED = {name: (lambda s, o, name=name: s(o, 0.05, 4, name)) for name in ("cos", "linear")}
+
+
+def scheduled(lib, name):
+    optimizer = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1, momentum=0.9)
+    if name in ANNEALED:
+        return ANNEALED[name](lib.optim.swa_utils.SWALR, optimizer)
+    return SCHEDULERS[name](lib.optim.lr_scheduler, optimizer)
+
+
+def rates(scheduler, count):
+    """The rates and momenta of the next steps."""
+    settings = []
+    for _ in range(count):
+        scheduler.optimizer.step()
+        scheduler.step(*[1.0] * (type(scheduler).__name__ == "ReduceLROnPlateau"))
+        group = scheduler.optimizer.param_groups[0]
+        settings += [group["lr"], group["momentum"]]
+    return settings
+
+
+@DIRECTIONS
+@pytest.mark.parametrize("name", [*SCHEDULERS, *ANNEALED])
+def test_schedulers_go_over(name, direction):
+    writer, reader = libraries(direction)
+    scheduler = scheduled(writer, name)
+    rates(scheduler, 2)
+    states = scheduler.optimizer.state_dict(), scheduler.state_dict()
+    whole = passed_on(scheduler, direction)
+    again = scheduled(reader, name)
+    for part, state in zip((again.optimizer, again), passed_on(states, direction), strict=True):
+        part.load_state_dict(state)
+    wanted = rates(scheduler, 6)
+    for read in (whole, again):
+        np.testing.assert_allclose(rates(read, 6), wanted, rtol=1e-6)
+
+
+def spectral(lib):
+    torch.manual_seed(0), jaxgrad.manual_seed(0)
+    return lib.nn.utils.spectral_norm(lib.nn.Linear(2, 3)).eval()
+
+
+class Partial:
+    """Makes a class of modules, which says what is saved of them, of each library."""
+
+    def __new__(cls, lib):
+        kind = type("Partial", (lib.nn.Module,), {"__getstate__": lambda self: {**vars(self)}})
+        kind.__module__, kind.__qualname__ = __name__, f"{lib.__name__}_partial"
+        globals()[kind.__qualname__] = kind
+        return kind()
+
+
+def unchanged(*arguments):
+    pass
+
+
+def observed(lib):
+    layer = lib.nn.Identity()
+    layer.register_forward_hook(unchanged, with_kwargs=True)
+    layer.register_full_backward_pre_hook(unchanged)
+    layer.register_state_dict_pre_hook(unchanged)
+    layer.register_state_dict_post_hook(unchanged)
+    layer.register_load_state_dict_post_hook(unchanged)
+    return layer
+
+
+PARTS = {
+    "weight_norm": lambda lib: lib.nn.utils.weight_norm(lib.nn.Linear(2, 3)),
+    "spectral_norm": spectral,
+    "GradScaler": lambda lib: lib.amp.GradScaler("cpu", init_scale=8.0),
+    "observed": observed,
+    "Partial": Partial,
+    "results": lambda lib: [lib.eye(2).max(0), lib.linalg.qr(lib.eye(2)), lib.eye(2).sort()],
+    "parameter": lambda lib: lib.nn.Parameter(lib.empty(2, 3, device="meta")),
+    "arrays": lambda lib: [np.arange(6.0).reshape(2, 3).T, np.datetime64("2020-01-01")],
+    "averaged": lambda lib: lib.optim.swa_utils.AveragedModel(lib.nn.Linear(2, 1)),
+    "packed": lambda lib: lib.nn.utils.rnn.pack_sequence([lib.ones(2, 1)]),
+    "normal": lambda lib: lib.distributions.Normal(0.0, 1.0),
+}
+
+
+def names_in(file):
+    return set(torch.serialization.get_unsafe_globals_in_checkpoint(file))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_files_have_the_names_of_PyTorch(name):
+    file = io.BytesIO()
+    torch.save(PARTS[name](torch), file)
+    ours, theirs = names_in(written(PARTS[name](jaxgrad))), names_in(io.BytesIO(file.getvalue()))
+    strip = {f"{__name__}.{lib}_partial" for lib in ("jaxgrad", "torch")}
+    assert ours - strip <= theirs - strip, ours - theirs
+    for direction in ("to torch", "from torch"):
+        value = PARTS[name](libraries(direction)[0])
+        read = passed_on(value, direction)
+        assert type(read).__name__ == type(value).__name__ or name == "Partial"
+        if hasattr(read, "state_dict"):
+            assert {*read.state_dict()} == {*value.state_dict()}
+
+
 # ---- jagged nested tensors
 
 

@@ -8,6 +8,7 @@ import mmap
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import jaxgrad as torch
@@ -52,6 +53,103 @@ def test_names_in_files_are_those_of_pytorch():
         "torch.optim.sgd.SGD",
     ]
     assert serialization.get_unsafe_globals_in_checkpoint(written(net.state_dict(), **OLD)) == []
+
+
+class WithoutCache(nn.Module):
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "cache"}
+
+
+def observed():
+    layer = nn.Identity()
+    layer.register_state_dict_post_hook(mark_state)
+    return layer
+
+
+def mark_state(module, state, prefix, metadata):
+    state["mark"] = 1
+
+
+def spectral():
+    return nn.utils.spectral_norm(nn.Linear(1, 1))
+
+
+def weighted():
+    return nn.utils.weight_norm(nn.Linear(1, 1))
+
+
+def annealed():
+    return torch.optim.swa_utils.SWALR(torch.optim.SGD([torch.ones(1)]), 0.5)
+
+
+LINEAR = "torch.nn.modules.linear.Linear"
+SPECTRAL = "torch.nn.utils.spectral_norm.SpectralNorm"
+# by what makes an object: PyTorch's names for it
+NAMES = {
+    weighted: [LINEAR, "torch.nn.utils.weight_norm.WeightNorm"],
+    spectral: [
+        *(LINEAR, "torch.nn.modules.module._WrappedHook", SPECTRAL),
+        *(f"{SPECTRAL}StateDictHook", f"{SPECTRAL}LoadStateDictPreHook"),
+    ],
+    WithoutCache: [f"{__name__}.WithoutCache"],
+    observed: ["torch.nn.modules.linear.Identity", f"{__name__}.mark_state"],
+    lambda: torch.amp.GradScaler("cpu"): [
+        *("collections.defaultdict", "torch.amp.grad_scaler.GradScaler"),
+        "torch.amp.grad_scaler._refresh_per_optimizer_state",
+    ],
+    annealed: ["builtins.getattr", "torch.optim.sgd.SGD", "torch.optim.swa_utils.SWALR"],
+    lambda: torch.eye(2).max(0): ["torch.return_types.max"],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", NAMES)
+def test_names_of_parts_are_those_of_pytorch(make):
+    value = make()
+    names = set(serialization.get_unsafe_globals_in_checkpoint(written(value)))
+    # jaxgrad needs no permission for the first, and no wrapper
+    not_here = {"collections.defaultdict", "torch.nn.modules.module._WrappedHook"}
+    assert names == {*NAMES[make]} - not_here
+    for read in (reread(value), pickle.loads(pickle.dumps(value))):
+        assert type(read) is type(value)
+        if isinstance(value, nn.Module):
+            assert {*read.state_dict()} == {*value.state_dict()}
+
+
+def test_results_are_made_of_a_sequence():
+    kind = torch.return_types.max
+    for results in (kind((1, 2)), kind([1, 2], {}), kind(1, 2)):
+        assert results == (1, 2) and results.indices == 2
+    with pytest.raises(TypeError, match=r"max\(\) takes a 2-sequence \(3-sequence given\)"):
+        kind((1, 2, 3))
+
+
+def test_a_scaler_between_steps():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))])
+    scaler.scale(optimizer.param_groups[0]["params"][0]).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(AssertionError, match="may only be pickled at the beginning"):
+        pickle.dumps(scaler)
+    scaler.step(optimizer)
+    scaler.update(8.0)
+    assert copy.deepcopy(scaler).get_scale() == 8
+
+
+def test_hooks_of_state_dicts_return_nothing():
+    layer = nn.Identity()
+    layer.register_state_dict_post_hook(lambda *arguments: {})
+    with pytest.raises(RuntimeError, match="state_dict post-hook must return None"):
+        layer.state_dict()
+    with pytest.raises(RuntimeError, match="Cannot register the same function as the state dict"):
+        layer._register_state_dict_hook(observed()._state_dict_hooks.popitem()[1])
+
+
+def test_arrays_and_scalars_of_numpy_keep_order_and_type():
+    value = [np.arange(6.0).reshape(2, 3).T, np.datetime64("2020-01-01"), np.longdouble(1.5)]
+    read = reread(value)
+    assert read[0].strides == (8, 24) and read[0].tolist() == value[0].tolist()
+    assert [type(part) for part in read] == [type(part) for part in value] and read[1:] == value[1:]
 
 
 @FORMATS
@@ -262,6 +360,14 @@ def test_attributes_of_tensors(form, only):
     tensor.sum = "hides a method"
     with pytest.raises(serialization.RefusedFile, match="a tensor has the attribute sum"):
         torch.load(written(tensor, **form))
+
+
+def test_parameters_without_data():
+    value = nn.Parameter(torch.empty(3, 2, device="meta").t(), requires_grad=False)
+    for options in ({}, OLD):
+        read = torch.load(written(value, **options))
+        assert type(read) is nn.Parameter and read.is_meta and not read.requires_grad
+        assert (read.shape, read.stride()) == ((2, 3), (1, 2))
 
 
 def test_tensors_without_data():

@@ -128,19 +128,32 @@ class SpectralNorm:
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
-    def save_version(
+
+class SpectralNormStateDictHook:
+    """Notes the version of a hook in the metadata of a state dict."""
+
+    def __init__(self, fn: SpectralNorm):
+        self.fn = fn
+
+    def __call__(
         self,
         module: Module,
         state_dict: dict[str, Any],
         prefix: str,
         local_metadata: dict[str, Any],
     ) -> None:
-        """Note the version in the metadata of a state dict."""
-        local_metadata.setdefault("spectral_norm", {})[f"{self.name}.version"] = self._version
+        version = {f"{self.fn.name}.version": self.fn._version}
+        local_metadata.setdefault("spectral_norm", {}).update(version)
 
-    def load_older(
+
+class SpectralNormLoadStateDictPreHook:
+    """Computes the vector `v`, which state dicts before version 1 have not, from the weight."""
+
+    def __init__(self, fn: SpectralNorm):
+        self.fn = fn
+
+    def __call__(
         self,
-        module: Module,
         state_dict: dict[str, Any],
         prefix: str,
         local_metadata: dict[str, Any],
@@ -148,9 +161,8 @@ class SpectralNorm:
         missing_keys: list[str],
         *unexpected: list[str],
     ) -> None:
-        """Compute the vector `v`, which state dicts before version 1 have not, from the weight."""
-        version = local_metadata.get("spectral_norm", {}).get(f"{self.name}.version")
-        key = prefix + self.name
+        version = local_metadata.get("spectral_norm", {}).get(f"{self.fn.name}.version")
+        key = prefix + self.fn.name
         is_new = all(key + part in state_dict for part in ("_orig", "_u", "_v"))
         if (version is not None and version >= 1) or (is_new and key not in state_dict):
             return
@@ -161,7 +173,7 @@ class SpectralNorm:
         with no_grad():
             original, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
             sigma = (original / state_dict.pop(key)).mean()
-            matrix = as_matrix(original, self.dim)
+            matrix = as_matrix(original, self.fn.dim)
             v = ops.linalg_pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
             state_dict[f"{key}_v"] = v * (sigma / ops.dot(u, ops.mv(matrix, v)))
 
@@ -203,8 +215,8 @@ def spectral_norm(
     for part, vector in zip("uv", vectors, strict=True):
         module.register_buffer(f"{name}_{part}", vector)
     module.register_forward_pre_hook(hook)
-    module._register_state_dict_hook(hook.save_version)
-    module.register_load_state_dict_pre_hook(hook.load_older)
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
@@ -227,6 +239,15 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
         for number, entry in list(hooks.items()):
             function = getattr(entry, "hook", entry)
-            if getattr(function, "__self__", None) is hook:
+            if getattr(function, "fn", None) is hook:
                 hooks.pop(number)
     return module
+
+
+# in PyTorch a function and the module of its classes have one name: files name the latter
+vars(weight_norm).update(WeightNorm=WeightNorm)
+vars(spectral_norm).update(
+    SpectralNorm=SpectralNorm,
+    SpectralNormLoadStateDictPreHook=SpectralNormLoadStateDictPreHook,
+    SpectralNormStateDictHook=SpectralNormStateDictHook,
+)
