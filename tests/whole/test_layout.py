@@ -112,6 +112,7 @@ WELCOME = {
         "jaxgrad.serialization._encoder",
         "        is_own = type(value).__reduce_ex__ is Tensor.__reduce_ex__",
     ),
+    ("jaxgrad.core.result_tuple", "    kind.__reduce__ = _reduce"),
     # a process gets a tensor as a pickle does
     ("jaxgrad.frontend.sending", "    return tensor.__reduce_ex__(2)"),
     # what a traced function has made says how a copy of it is made
