@@ -301,7 +301,7 @@ def refuse_undefined(message: str, flag):
 
 
 def noted(function, message: str):
-    """`function` of a derivative, of which the trace around notes whether it exists."""
+    """`function` of a derivative, which gives the trace around it a flag: whether it exists."""
 
     def call(*arrays):
         results = function(*arrays)
