@@ -69,6 +69,8 @@ OTHER_NAMES = {
     "ops._pad_packed_sequence": "PyTorch writes into a tensor of padding",
     "ops._scaled_dot_product_flash_attention_for_cpu": "PyTorch's logsumexp has no derivative",
     "ops._scaled_dot_product_flash_attention_for_cpu_backward": NO_DERIVATIVE,
+    "ops._attention_with_dropout": FUSED,
+    "ops._attention_with_dropout_backward": NO_DERIVATIVE,
     "nn.functional.scaled_dot_product_attention": "ours is one node where PyTorch's kernel is not",
     **dict.fromkeys(["stft", "Tensor.stft"], "PyTorch transposes and squeezes in place"),
 }
