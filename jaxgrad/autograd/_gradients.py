@@ -88,12 +88,20 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     return _accumulate(outputs, grad_tensors, retain_graph, create_graph, wanted)
 
 
+def _check_flags(retain_graph, create_graph):
+    if not hasattr(create_graph, "__index__"):
+        raise TypeError(f"argument 'create_graph' must be bool, not {type(create_graph).__name__}")
+    if retain_graph is not None and not hasattr(retain_graph, "__index__"):
+        raise TypeError(f"argument 'retain_graph' must be bool, not {type(retain_graph).__name__}")
+
+
 def _accumulate(outputs, grad_tensors, retain_graph, create_graph, wanted):
     if transforms.get():
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
             "func.grad or autograd.grad inside it, or call backward() outside of the transform."
         )
+    _check_flags(retain_graph, create_graph)
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
         warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=users_stacklevel())
@@ -202,6 +210,7 @@ def _single(outputs, wanted, grad_outputs, retain_graph, create_graph):
 
 def _captured(outputs, wanted, gradients, retain_graph, create_graph, takes_sparse=False):
     """The gradient of each wanted tensor, None if the pass did not reach it."""
+    _check_flags(retain_graph, create_graph)
     roots = edges_of_outputs(outputs)
     ends = edges_of_inputs(wanted, "One of the differentiated Tensors does not require grad")
     run = PassTo(retain_graph, create_graph, ends, takes_sparse=takes_sparse)

@@ -584,9 +584,11 @@ class MemoryMethods:
         >>> jaxgrad.arange(4.0)[2:].storage().tolist()
         [0.0, 1.0, 2.0, 3.0]
         """
-        return storages.TypedStorage._of(_storage_of(self), self.dtype)
+        storages._warn_typed_storage_removal()
+        return self._typed_storage()
 
-    _typed_storage = storage
+    def _typed_storage(self) -> storages.TypedStorage:
+        return storages.TypedStorage._of(_storage_of(self), self.dtype)
 
     @api_boundary
     def storage_type(self):
@@ -595,7 +597,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(1).storage_type() is jaxgrad.FloatStorage
         True
         """
-        return storages.TYPES[self.storage().pickle_storage_type()]
+        return storages.TYPES[self._typed_storage().pickle_storage_type()]
 
     def data_ptr(self) -> int:
         """Return the address of the first element in the memory of the process, or of the device;

@@ -24,6 +24,7 @@ from ..names.missing import missing_in
 from ..storage.address import in_memory_order
 from ..storage.alias import Storage, begin, settle
 from ..tape import handle_lock
+from ..tape.warn_once import warn_once
 
 array_creation = LateModule("jaxgrad.frontend.array_creation")
 factories = LateModule("jaxgrad.frontend.factories")
@@ -683,6 +684,13 @@ def _check_wrapped(what: str, size, wrap_storage, device=None):
     raise TypeError(f"{text}: Argument 'wrap_storage' must be UntypedStorage, but got {kind}")
 
 
+def _warn_typed_storage_removal():
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be "
+        "the only storage class: use tensor.untyped_storage() instead of tensor.storage()"
+    )
+
+
 class TypedStorage(StorageBase):
     """The memory that tensors share as elements of a dtype; `Tensor.storage` returns it.
 
@@ -699,6 +707,8 @@ class TypedStorage(StorageBase):
     """
 
     def __init__(self, *size, wrap_storage=None, dtype=None, device=None, _internal=False):
+        if not _internal:
+            _warn_typed_storage_removal()
         if wrap_storage is None:
             self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
             self._storage = _allocated("TypedStorage.__init__", size, self.dtype, device)
@@ -820,11 +830,13 @@ class StorageType(type):
                     f"{cls!r}.__new__ received an invalid combination of arguments: Keyword "
                     f"argument {name!r} cannot be specified: call TypedStorage"
                 )
+        if not _internal:
+            _warn_typed_storage_removal()
         if wrap_storage is None:
             memory = _allocated(f"{cls!r}.__new__", size, cls.dtype, device)
             return TypedStorage._of(memory, cls.dtype)
         _check_wrapped(f"{cls!r}.__new__", size, wrap_storage)
-        return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
+        return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype, _internal=True)
 
     _dtype = property(lambda cls: cls.dtype)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .. import ops
 from ..core.device import contiguous_format
+from ..core.pytorch_tensors import type_name
 from ..functions.arguments import per_dimension
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -38,6 +39,8 @@ def pad(
     tensor([[2., 1., 2., 3., 2., 1.]])
     """
     pad = tuple(pad)
+    if not isinstance(mode, str):
+        raise TypeError(f"pad(): argument 'mode' (position 3) must be str, not {type_name(mode)}")
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}: choose one of {_MODES}")
     _check_lengths(input, pad)

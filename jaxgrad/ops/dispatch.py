@@ -331,7 +331,9 @@ class Operator:
             return None, None
         overloads, tags = self.overloads, self.overloads.tags
         if "old_form" in tags:
-            present = present_form(overloads.primitives[0].rule.schema, args, kwargs)
+            name = getattr(self, "written_as", self.name)
+            schema = overloads.primitives[0].rule.schema
+            present = present_form(schema, args, kwargs, name)
             if present is not None:
                 return self.bind(*present)
         if "number_first" in tags:

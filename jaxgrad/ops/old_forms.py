@@ -17,10 +17,11 @@ from ..tape.tensor import Tensor
 table_schema = LateModule("jaxgrad.table.schema")
 
 
-def present_form(schema, args, kwargs):
+def present_form(schema, args, kwargs, name: str | None = None):
     """The arguments of an old call as they are passed today; None if the call is no old one.
 
     schema: the `Schema` of the overload of tensors alone, whose keywords the numbers are.
+    name: of the function, by default that of the schema.
     """
     keywords = [argument.name for argument in schema.arguments if argument.keyword_only]
     count = len(schema.tensors) - 1
@@ -35,7 +36,8 @@ def present_form(schema, args, kwargs):
     passed = dict(zip(keywords, numbers, strict=False))
     shown = ", ".join(f"{keyword}={number}" for keyword, number in passed.items())
     warnings.warn(
-        f"This overload of {schema.name} is deprecated, with numbers before tensors: pass {shown}",
+        f"This overload of {name or schema.name} is deprecated: numbers before tensors; pass "
+        f"{shown}",
         stacklevel=users_stacklevel(),
     )
     return tensors, kwargs | passed

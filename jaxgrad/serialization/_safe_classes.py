@@ -86,6 +86,8 @@ def _named(safe_globals) -> dict[str, object]:
     classes = {}
     for entry in safe_globals:
         allowed, name = entry if isinstance(entry, tuple) else (entry, None)
+        if name is None and not hasattr(allowed, "__qualname__"):
+            raise AttributeError(f"safe_globals: a class or a function, not {allowed!r}")
         classes[name or f"{allowed.__module__}.{allowed.__qualname__}"] = allowed
         if name is None and allowed.__module__.partition(".")[0] == "jaxgrad":
             classes[path_in_pytorch(allowed) or ""] = allowed

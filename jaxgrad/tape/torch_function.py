@@ -97,6 +97,7 @@ _EXCLUDED = {
     "int": _NO_NUMBERS | {float, bool},
     "float": _NO_NUMBERS,
     "Tensor": frozenset((bool, int, float, complex)),
+    "str": _NO_NUMBERS - {str} | {bool, int, float},
 }
 _EXCLUDED |= {f"{kind} | None": types - {type(None)} for kind, types in _EXCLUDED.items()}
 # flags that PyTorch's Python code reads: any object is True or False
@@ -108,6 +109,10 @@ _TRUTHS = frozenset(
         *("need_weights", "add_zero_attn", "use_separate_proj_weight", "average_attn_weights"),
     )
 )
+
+
+# text that PyTorch's C++ reads: its Python code compares other text, and says that it is no choice
+_TEXTS = frozenset(("indexing", "interpolation", "norm", "pad_mode"))
 
 
 def _checked_arguments(function: Callable) -> list[tuple[str, int, frozenset]]:
@@ -126,6 +131,7 @@ def _checked_arguments(function: Callable) -> list[tuple[str, int, frozenset]]:
         if annotations.get(name) in _EXCLUDED
         and name not in _TRUTHS
         and (name == "input" or annotations[name] != "Tensor")
+        and (name in _TEXTS or not annotations[name].startswith("str"))
     ]
 
 

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -311,3 +312,21 @@ def test_storages_are_pickled():
     again[0] = 3
     assert again.tolist() == [3, -2] and typed.tolist() == [1.5, -2]
     assert pickle.loads(pickle.dumps(jaxgrad.UntypedStorage([1, 2]))).tolist() == [1, 2]
+
+
+def test_typed_storages_warn_once():
+    jaxgrad.set_warn_always(True)
+    try:
+        for make in (jaxgrad.ones(1).storage, jaxgrad.FloatStorage, jaxgrad.TypedStorage):
+            with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+                make()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert jaxgrad.ones(1).storage_type() is jaxgrad.FloatStorage
+            assert jaxgrad.ones(1).untyped_storage().nbytes() == 4
+    finally:
+        jaxgrad.set_warn_always(False)
+    jaxgrad.ones(1).storage()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jaxgrad.ones(1).storage()

@@ -43,7 +43,7 @@ def test_numbers_before_tensors(name):
         result = getattr(jaxgrad, name)(*tensors(of_function))
     assert result.numpy() == pytest.approx(answer, 1e-13)
     target, *others = tensors(of_method)
-    with pytest.warns(UserWarning, match="deprecated"):
+    with pytest.warns(UserWarning, match=rf"This overload of {name}_ is deprecated"):
         written = getattr(target, f"{name}_")(*others)
     assert written is target and target.numpy() == pytest.approx(answer, 1e-13)
 

@@ -6,6 +6,7 @@ import jaxgrad
 from jaxgrad.nn import functional as F
 
 X = jaxgrad.ones(3)
+LEAF = jaxgrad.ones(2, requires_grad=True)
 
 REFUSED = [
     (lambda: F.pad(None, (1, 1)), r"pad\(\): argument 'input' \(position 1\) must be Tensor, not"),
@@ -41,6 +42,14 @@ REFUSED = [
     (lambda: jaxgrad.ones(3, requires_grad=2), "argument 'requires_grad' must be bool, not int"),
     (lambda: jaxgrad.tensor(1.0, requires_grad="a"), "'requires_grad' must be bool, not str"),
     (lambda: X.to(jaxgrad.float32, copy=2), "to.. received an invalid combination of arguments"),
+    # text
+    (lambda: jaxgrad.fft.fft(X, norm=2), r"fft\(\): argument 'norm' must be str, not int"),
+    (lambda: jaxgrad.meshgrid(X, X, indexing=2), "argument 'indexing' must be str, not int"),
+    (lambda: jaxgrad.quantile(X, 0.5, interpolation=2), "argument 'interpolation' must be str"),
+    (lambda: F.pad(X, (1, 1), mode=None), r"argument 'mode' \(position 3\) must be str, not None"),
+    (lambda: LEAF.sum().backward(create_graph="a"), "'create_graph' must be bool, not str"),
+    (lambda: LEAF.sum().backward(retain_graph=1.5), "'retain_graph' must be bool, not float"),
+    (lambda: jaxgrad.autograd.grad(LEAF.sum(), LEAF, create_graph=None), "'create_graph' must be"),
     # what lacks an attribute that the function reads
     (lambda: X.clone(memory_format=2), r"clone\(\): argument 'memory_format' must not be int"),
     (lambda: F.instance_norm(X[None, None], weight={}), "argument 'weight' .* not"),
