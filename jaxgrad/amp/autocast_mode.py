@@ -13,6 +13,7 @@ import warnings
 
 from ..core.device import has
 from ..core.dtypes import bfloat16, dtype, float16
+from ..core.tracebacks import users_stacklevel
 from ..names.missing import missing_in
 from ..ops.autocast import Cache, is_eligible, switch
 from ..tape import mode, settings
@@ -66,16 +67,22 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     return _check_device_type(device_type) in dict(mode.casting.get() or ())
 
 
-def set_autocast_enabled(device_type: str, enabled: bool):
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None):
     """Enable or disable autocast for a device type, in the current thread or task.
 
-    Raises RuntimeError for an unsupported device type.
+    A bool alone is for the device type "cuda". Raises RuntimeError for an unsupported device type,
+    TypeError for a flag that is no bool.
 
     >>> jaxgrad.set_autocast_enabled("cpu", True)
     >>> (jaxgrad.ones(2, 2) @ jaxgrad.ones(2, 2)).dtype
     torch.bfloat16
     >>> jaxgrad.set_autocast_enabled("cpu", False)
     """
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    if not isinstance(enabled, bool):
+        kind = type(enabled).__name__
+        raise TypeError(f"set_autocast_enabled(): argument 'enabled' must be bool, not {kind}")
     states = dict(mode.casting.get() or ())
     states.pop(_check_device_type(device_type), None)
     if enabled:
@@ -99,30 +106,45 @@ def _dtypes_of_thread(_) -> tuple:
     return _dtypes.get()
 
 
+def warn_of_older(name: str, today: str):
+    """Warn of a call of a name that stands for another one."""
+    warnings.warn(
+        f"torch.{name} is deprecated. Please use torch.{today} instead.",
+        DeprecationWarning,
+        stacklevel=users_stacklevel(),
+    )
+
+
 def get_autocast_cpu_dtype() -> dtype:
     """`get_autocast_dtype("cpu")`, as older programs ask.
 
-    >>> jaxgrad.get_autocast_cpu_dtype()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.get_autocast_cpu_dtype()
     torch.bfloat16
     """
+    warn_of_older("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> dtype:
     """`get_autocast_dtype("cuda")`, as older programs ask.
 
-    >>> jaxgrad.get_autocast_gpu_dtype()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.get_autocast_gpu_dtype()
     torch.float16
     """
+    warn_of_older("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return get_autocast_dtype("cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
     """`is_autocast_enabled("cpu")`, as older programs ask.
 
-    >>> jaxgrad.is_autocast_cpu_enabled()
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     jaxgrad.is_autocast_cpu_enabled()
     False
     """
+    warn_of_older("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return is_autocast_enabled("cpu")
 
 
@@ -204,7 +226,9 @@ class autocast:
 
     def _is_supported(self) -> bool:
         if self.device == "cuda" and not has(self.device):
-            warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
+            warnings.warn(
+                "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3
+            )
             return False
         if self.fast_dtype not in HALVES:
             name = self.device.upper()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import warnings
 
 from ..core.device import as_device, devices_of
+from ..core.tracebacks import users_stacklevel
 from ..frontend import settings
 from ..names.missing import missing_in
 from ..nn import attention
@@ -140,7 +142,6 @@ def is_built() -> bool:
     return False
 
 
-@contextlib.contextmanager
 def sdp_kernel(
     enable_flash: bool = True,
     enable_math: bool = True,
@@ -148,18 +149,31 @@ def sdp_kernel(
     enable_cudnn: bool = True,
 ):
     """Let `scaled_dot_product_attention` use only these implementations within the context.
+    Deprecated in favor of `jaxgrad.nn.attention.sdpa_kernel`, which says so in a FutureWarning.
 
-    >>> with jaxgrad.backends.cuda.sdp_kernel(enable_flash=False):
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     context = jaxgrad.backends.cuda.sdp_kernel(enable_flash=False)
+    >>> with context:
     ...     jaxgrad.backends.cuda.flash_sdp_enabled()
     False
     """
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated: use `torch.nn.attention.sdpa_kernel()`",
+        FutureWarning,
+        stacklevel=users_stacklevel(),
+    )
     flags = {
         SDPBackend.FLASH_ATTENTION: enable_flash,
         SDPBackend.MATH: enable_math,
         SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
         SDPBackend.CUDNN_ATTENTION: enable_cudnn,
     }
-    with attention.sdpa_kernel([backend for backend, is_enabled in flags.items() if is_enabled]):
+    return _with_backends([backend for backend, is_enabled in flags.items() if is_enabled])
+
+
+@contextlib.contextmanager
+def _with_backends(backends):
+    with attention.sdpa_kernel(backends):
         yield {}
 
 

@@ -107,7 +107,7 @@ def _fill(name: str, result: Tensor, out: Tensor):
         result = result.reshape(out.shape)
     elif name == "arange" and out.numel():
         warnings.warn(
-            f"arange: The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
             f"{out.numel()} which does not match the computed number of elements {count}. The out "
             f"tensor will be resized to a tensor of shape ({count},).",
             stacklevel=users_stacklevel(),

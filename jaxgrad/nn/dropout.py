@@ -60,8 +60,9 @@ def _drop_channels(name, dimensions, input, p, training, inplace):
         )
     if is_one and dimensions == 2:
         warnings.warn(
-            "dropout2d: Received a 3-D input to dropout2d, interpreted as shape (N, C, L), where C "
-            "is the channel dim: dropout1d is for these",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim: dropout1d is for these",
             stacklevel=users_stacklevel(),
         )
     elif not (is_one or input.ndim == rank):

@@ -401,9 +401,11 @@ def _group_for(value) -> str | None:
     """Return the group of members that a value belongs to, or None."""
     if isinstance(value, Members):
         return "_modules"
-    kind = noted_read(value, kind_of) if isinstance(value, Tensor) else None
-    if kind is None:
+    if not isinstance(value, Tensor):
         return None
+    kind = noted_read(value, kind_of)
+    if kind is None:
+        return "_parameters" if isinstance(value, Parameter) else None
     return "_buffers" if issubclass(kind, Buffer) else "_parameters"
 
 

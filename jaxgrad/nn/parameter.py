@@ -31,8 +31,12 @@ class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance):
         if type.__instancecheck__(cls, instance):
             return True
-        kind = noted_read(instance, kind_of) if isinstance(instance, Tensor) else None
-        return kind is not None and issubclass(kind, cls)
+        if not isinstance(instance, Tensor):
+            return False
+        kind = noted_read(instance, kind_of)
+        if kind is not None and issubclass(kind, cls):
+            return True
+        return cls is Parameter and getattr(instance, "_is_param", False) is True
 
 
 def mark(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
@@ -64,6 +68,8 @@ def _as_instance(tensor: Tensor, kind: type) -> Tensor:
     """A new parameter or buffer as an instance of a user's subclass, which may have methods."""
     if kind.__module__.partition(".")[0] != "jaxgrad":
         tensor.__class__ = kind
+    elif kind is Parameter and type(tensor) is not Parameter:
+        tensor._is_param = True  # PyTorch's attribute of one that keeps its class
     return tensor
 
 

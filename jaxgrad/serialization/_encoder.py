@@ -438,7 +438,7 @@ class Encoder:
         is_of_jaxgrad = type(value).__module__.partition(".")[0] == "jaxgrad"
         if is_lazy(value):
             self._lazy(value, path)
-        elif isinstance(value, Parameter):
+        elif isinstance(value, Parameter) and (is_of_jaxgrad or Parameter in type(value).__mro__):
             self._parameter(value, path)
         elif type(value) is HalfComplex and value.is_meta:
             self._plain(value, path)

@@ -559,6 +559,8 @@ def _set_on_tensor(machine, tensor, state):
             setattr(tensor, name, value)
     if vars(tensor).get("_is_buffer") is True:
         mark_buffer(tensor)
+    if vars(tensor).get("_is_param") is True and type(tensor) is not Parameter:
+        mark(tensor, Parameter, tensor.requires_grad)
 
 
 def _lazy_parameter(machine, requires_grad=True, where=None, dtype=None):

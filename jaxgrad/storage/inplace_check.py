@@ -55,8 +55,8 @@ PARTLY_SHARED = (
     "single memory location. Please clone() the tensor before performing the operation."
 )
 RESIZED = (
-    "{}(): An output with one or more elements was resized since it had shape {}, which does not "
-    "match the required output shape {}. Give an empty one, or one of that shape"
+    "An output with one or more elements was resized since it had shape {}, which does not match "
+    "the required output shape {}: give {}() an empty one, or one of that shape"
 )
 NOT_DIFFERENTIABLE = (
     "functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -414,7 +414,7 @@ def give(name: str, source: Tensor, target: Tensor, warns: bool = True) -> Tenso
     if source.shape != target.shape:
         # PyTorch resizes an empty tensor without a warning
         if target.numel() and warns:
-            message = RESIZED.format(name, list(target.shape), list(source.shape))
+            message = RESIZED.format(list(target.shape), list(source.shape), name)
             warnings.warn(message, stacklevel=users_stacklevel())
         move(target, source)
     assign(target, source, False)

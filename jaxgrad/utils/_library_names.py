@@ -88,16 +88,22 @@ def parse_schema(schema: str):
 
 def set_autocast_cpu_enabled(enabled: bool):
     """Call `set_autocast_enabled("cpu", enabled)`."""
+    today = "set_autocast_enabled('cpu', enabled)"
+    autocast_mode.warn_of_older("set_autocast_cpu_enabled(enabled)", today)
     autocast_mode.set_autocast_enabled("cpu", enabled)
 
 
 def set_autocast_cpu_dtype(dtype: dtypes.dtype):
     """Call `set_autocast_dtype("cpu", dtype)`."""
+    today = "set_autocast_dtype('cpu', dtype)"
+    autocast_mode.warn_of_older("set_autocast_cpu_dtype(dtype)", today)
     autocast_mode.set_autocast_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype: dtypes.dtype):
     """Call `set_autocast_dtype("cuda", dtype)`."""
+    today = "set_autocast_dtype('cuda', dtype)"
+    autocast_mode.warn_of_older("set_autocast_gpu_dtype(dtype)", today)
     autocast_mode.set_autocast_dtype("cuda", dtype)
 
 

@@ -573,3 +573,44 @@ def test_autocast_on_a_device_that_is_not_there():
         assert (jaxgrad.ones(1, 1) @ jaxgrad.ones(1, 1)).dtype is jaxgrad.float32
     with pytest.raises(RuntimeError, match="unsupported autocast device_type 'moon'"):
         jaxgrad.autocast("moon")
+
+
+OLDER = {
+    "get_autocast_cpu_dtype": ((), "get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')"),
+    "get_autocast_gpu_dtype": ((), "get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')"),
+    "is_autocast_cpu_enabled": ((), "is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')"),
+    "set_autocast_cpu_enabled": (
+        (False,),
+        "set_autocast_cpu_enabled(enabled)",
+        "set_autocast_enabled('cpu', enabled)",
+    ),
+    "set_autocast_cpu_dtype": (
+        (jaxgrad.bfloat16,),
+        "set_autocast_cpu_dtype(dtype)",
+        "set_autocast_dtype('cpu', dtype)",
+    ),
+    "set_autocast_gpu_dtype": (
+        (jaxgrad.float16,),
+        "set_autocast_gpu_dtype(dtype)",
+        "set_autocast_dtype('cuda', dtype)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_names_warn(name):
+    arguments, call, today = OLDER[name]
+    words = f"torch.{call} is deprecated. Please use torch.{today} instead."  # PyTorch's
+    with pytest.warns(DeprecationWarning) as caught:
+        getattr(jaxgrad, name)(*arguments)
+    assert [str(warning.message) for warning in caught] == [words]
+
+
+def test_a_flag_alone_is_for_cuda():
+    jaxgrad.set_autocast_enabled(True)
+    assert jaxgrad.is_autocast_enabled("cuda") and not jaxgrad.is_autocast_enabled("cpu")
+    jaxgrad.set_autocast_enabled(False)
+    assert not jaxgrad.is_autocast_enabled("cuda")
+    for arguments in ((1,), ("cpu",), ("cpu", 1)):
+        with pytest.raises(TypeError, match="argument 'enabled' must be bool"):
+            jaxgrad.set_autocast_enabled(*arguments)

@@ -474,6 +474,7 @@ def test_names_that_other_packages_take_from_private_modules():
     assert torch.cuda._initialized is torch.cuda.is_initialized()
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated")
 def test_older_names_of_settings():
     cuda, backend = torch.backends.cuda, torch.nn.attention.SDPBackend
     q = torch.ones(1, 2, 3)

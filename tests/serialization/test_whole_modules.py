@@ -7,6 +7,7 @@ import io
 import mmap
 import pickle
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -360,6 +361,45 @@ def test_attributes_of_tensors(form, only):
     tensor.sum = "hides a method"
     with pytest.raises(serialization.RefusedFile, match="a tensor has the attribute sum"):
         torch.load(written(tensor, **form))
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+@FORMATS
+def test_parameters_that_keep_the_class_of_their_data(form):
+    module = nn.Module()
+    module.weight = nn.Parameter(torch.ones(2).as_subclass(Tagged))
+    module.weight.tag = 3
+    for read in (reread(module, **form), reread(module.state_dict(keep_vars=True), **form)):
+        weight = read.weight if isinstance(read, nn.Module) else read["weight"]
+        assert type(weight) is Tagged and isinstance(weight, nn.Parameter)
+        assert weight.requires_grad and weight.tag == 3 and weight._is_param is True
+    with serialization.safe_globals([Tagged]):
+        assert isinstance(torch.load(written(module.weight, **form)), nn.Parameter)
+
+
+def test_a_tensor_with_the_mark_of_PyTorch_is_a_parameter():
+    tensor, module = torch.ones(2), nn.Module()
+    tensor._is_param = True
+    module.weight = tensor
+    assert isinstance(tensor, nn.Parameter) and not isinstance(tensor, nn.Buffer)
+    assert [*module.parameters()] == [tensor]
+    assert not isinstance(tensor, nn.UninitializedParameter)
+
+
+def test_archives_of_a_later_version_are_refused():
+    with zipfile.ZipFile(written(torch.ones(1))) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    for version in (b"11\n", b"three"):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, data in entries.items():
+                archive.writestr(name, version if name.endswith("/version") else data)
+        file.seek(0)
+        with pytest.raises(RuntimeError, match="maximum supported version for reading is 10"):
+            torch.load(file)
 
 
 def test_parameters_without_data():
