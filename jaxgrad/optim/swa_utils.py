@@ -266,7 +266,7 @@ class SWALR(LRScheduler):
         return self.anneal_func(max(0.0, min(1.0, step / max(1, self.anneal_epochs))))
 
     @property
-    def anneal_func(self):
+    def anneal_func(self) -> Callable[[float], float]:
         """The function of the strategy, from 0 to 1."""
         return self._cosine_anneal if self._anneal_strategy == "cos" else self._linear_anneal
 

@@ -7,7 +7,6 @@ import io
 import mmap
 import pickle
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -387,19 +386,6 @@ def test_a_tensor_with_the_mark_of_PyTorch_is_a_parameter():
     assert isinstance(tensor, nn.Parameter) and not isinstance(tensor, nn.Buffer)
     assert [*module.parameters()] == [tensor]
     assert not isinstance(tensor, nn.UninitializedParameter)
-
-
-def test_archives_of_a_later_version_are_refused():
-    with zipfile.ZipFile(written(torch.ones(1))) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    for version in (b"11\n", b"three"):
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for name, data in entries.items():
-                archive.writestr(name, version if name.endswith("/version") else data)
-        file.seek(0)
-        with pytest.raises(RuntimeError, match="maximum supported version for reading is 10"):
-            torch.load(file)
 
 
 def test_parameters_without_data():
