@@ -233,6 +233,12 @@ def _contiguous(call, outputs):
     return [None] * len(outputs)
 
 
+def _power(call, outputs):
+    """Those of a pointwise operator, but contiguous for a number as the base."""
+    of_number = call.primitive.rule.schema.overload == "Scalar"
+    return [None] if of_number else _pointwise(call, outputs)
+
+
 def _exact(call, outputs):
     """Those of the first tensor, gaps included; PyTorch copies its memory, or shows parts of it."""
     shape, strides = _operands(call)[0]
@@ -323,6 +329,7 @@ RULES = {
     "left_column_strides": _left_columns,
     "normalized_strides": _normalized,
     "pointwise_strides": _pointwise,
+    "power_strides": _power,
     "reshaped_strides": _reshaped,
     "reversed_strides": _reversed,
     "rolled_strides": _rolled,

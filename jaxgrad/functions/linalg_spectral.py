@@ -7,6 +7,7 @@ import operator
 
 from .. import ops
 from ..core import dtypes
+from ..core.device import contiguous_format
 from ..frontend import factories
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
@@ -45,7 +46,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     _check_square("linalg.matrix_power", A)
     if n == 0:
         identity = factories.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-        return ops.where(factories.ones((), dtype=dtypes.bool), identity, A)  # with a gradient, 0
+        power = ops.where(factories.ones((), dtype=dtypes.bool), identity, A)  # its gradient is 0
+        return power.contiguous()
     base = ops.inverse(A) if n < 0 else A
     n, power = abs(operator.index(n)), None
     if n == 3:
@@ -56,7 +58,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             power = base if power is None else power @ base
         if n:
             base = base @ base
-    return power.clone() if power is A else power
+    return power.clone(memory_format=contiguous_format) if power is A else power
 
 
 @takes_out

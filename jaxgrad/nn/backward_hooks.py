@@ -40,6 +40,7 @@ class BackwardHook:
         """Return the inputs for the module's `forward`."""
         args, positions = _with_hook(args, self._on_input_gradients)
         self.inputs, self.positions = len(args), positions
+        self.kinds = [(args[i].shape, args[i].dtype) for i in positions or ()]
         return args
 
     def leave(self, output):
@@ -90,6 +91,12 @@ class BackwardHook:
         """Run the hooks when the gradients of the inputs are known."""
         if self.gradients is None:
             return None  # this pass did not reach the outputs
+        present = next(gradient for gradient in gradients if gradient is not None)
+        # as in PyTorch, an input that does not require grad has a gradient of zeros
+        gradients = [
+            present.new_zeros(shape, dtype=dtype) if gradient is None else gradient
+            for gradient, (shape, dtype) in zip(gradients, self.kinds, strict=True)
+        ]
         grad_input = _with_none(self.positions, gradients, self.inputs)
         for hook in self.hooks:
             result = hook(self.module, grad_input, self.gradients)

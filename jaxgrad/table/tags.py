@@ -34,7 +34,7 @@ EXCLUSIVE = (
         *("contiguous_strides", "convolution_strides", "distinct_strides", "exact_strides"),
         "fft_strides",
         *("halves_strides", "index_strides", "least_squares_strides", "left_column_strides"),
-        *("normalized_strides", "pointwise_strides"),
+        *("normalized_strides", "pointwise_strides", "power_strides"),
         *(
             "reshaped_strides",
             "reversed_strides",

@@ -188,6 +188,15 @@ def test_backward_hooks_leave_alone_what_requires_no_grad(kind):
     assert not any(result.requires_grad for result in module(jaxgrad.ones(2), jaxgrad.ones(2)))
 
 
+def test_backward_hooks_get_zeros_for_an_input_that_requires_no_grad():
+    module, gradients = Doubled(), []
+    module.register_full_backward_hook(lambda module, inputs, outputs: gradients.append(inputs))
+    module(jaxgrad.ones(2, requires_grad=True), jaxgrad.tensor([1, 2]))[0].sum().backward()
+    ((first, second),) = gradients  # as PyTorch gives them
+    assert first.tolist() == [2.0, 2.0]
+    assert second.tolist() == [0, 0] and second.dtype == jaxgrad.int64
+
+
 NOTED = []
 
 
