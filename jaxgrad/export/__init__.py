@@ -81,12 +81,23 @@ def save(ep: ExportedProgram, f, *, extra_files=None, opset_version=None, pickle
 def load(f, *, extra_files=None, expected_opset_version=None) -> ExportedProgram:
     """Read a program from a file of `save`. Nothing of the file is executed.
 
-    f: a path, or a binary file. extra_files: a dict that gets the files of its keys, as bytes.
+    f: a path, or a binary file. extra_files: a dict that gets the user's files by their names:
+    texts, and bytes of what is no UTF-8.
 
     Raises RuntimeError for a damaged file, for the files of PyTorch, and for a program that this
     version of JAX does not read.
     """
-    return read_program(f, extra_files)[0]
+    program, _, extra = read_program(f)
+    if extra_files is not None:
+        extra_files |= {name: _text(data) for name, data in extra.items()}
+    return program
+
+
+def _text(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 __getattr__, __dir__ = names_of(__name__)

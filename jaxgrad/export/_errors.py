@@ -15,6 +15,10 @@ class ConstraintViolationError(UserError, symbolic_shapes.ConstraintViolationErr
     """An example whose sizes are not those that `dynamic_shapes` allows."""
 
 
+class UnsupportedInput(UserError, ValueError):
+    """An argument of a type that no program takes."""
+
+
 class Decided(Exception):
     """Code compares sizes, and goes one way for all of them."""
 

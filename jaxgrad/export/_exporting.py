@@ -10,7 +10,7 @@ from ..nn.module import Module
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, abstract_value
 from ._deciding import decided
-from ._errors import UserError
+from ._errors import UnsupportedInput, UserError
 from ._extents import Extent
 from ._serialized import serialized
 from ._signature import ConstantInput, Signature, TensorInput
@@ -20,6 +20,7 @@ from .dynamic_shapes import Shapes, shapes_of, tensor_names
 from .exported_program import ExportedProgram, flat_arguments
 
 PLATFORMS = ("cpu", "cuda", "tpu")
+_KNOWN_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _CONSTANTS = (bool, int, float, str, type(None))
 
 
@@ -37,6 +38,7 @@ def program_of(
             f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(target)}: "
             f"{target.__name__} is a class; make a module of it, {target.__name__}(...)"
         )
+    _check_platforms(platforms)
     kwargs = dict(kwargs or {})
     shapes = shapes_of(target, args, kwargs, dynamic_shapes)
     return program_for(target, args, kwargs, shapes, platforms=platforms, with_vjp=with_vjp)
@@ -79,13 +81,23 @@ def program_for(
     )
 
 
+def _check_platforms(platforms):
+    if platforms is None:
+        return
+    if isinstance(platforms, str):
+        raise TypeError(f"platforms is a tuple of texts: write ({platforms!r},) for one")
+    for name in platforms:
+        if name not in _KNOWN_PLATFORMS:
+            raise ValueError(f"platforms: {name!r} is none of {', '.join(_KNOWN_PLATFORMS)}")
+
+
 def _check_leaves(names, leaves):
     for name, leaf in zip(names, leaves, strict=True):
         if not isinstance(leaf, (Tensor, *_CONSTANTS)):
-            raise UserError(
+            raise UnsupportedInput(
                 f"Unsupported input type {type(leaf)} of {name!r}. Export only supports pytree "
                 "containers of basic types (Tensor, int, float, ...) as input. To register a "
-                "custom dataclass, use utils._pytree.register_pytree_node"
+                "custom dataclass, use torch.export.register_dataclass"
             )
 
 

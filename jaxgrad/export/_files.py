@@ -14,6 +14,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable
 
 import jax
@@ -140,18 +141,23 @@ def _of_input(known) -> dict:
 # ---- reading
 
 
-def read_program(f, extra_files=None, map_location=None) -> tuple[ExportedProgram, dict]:
-    """The program in a file, and the description. extra_files: a dict that gets the user's files of
-    its keys.
+def read_program(f, map_location=None) -> tuple[ExportedProgram, dict, dict[str, bytes]]:
+    """The program in a file, the description, and the files of the user by their names.
 
-    Raises RefusedFile, a RuntimeError, for a file of another kind.
+    Raises RefusedFile, a RuntimeError, for a damaged file, and for one of another kind.
     """
     with opened(f, False) as source:
-        _check_kind(source, _names(f))
+        checksums = _checksums(f)
+        _check_kind(source, checksums)
         entries = records(source)
 
         def read(name):
-            return source.read(*entries[name], name)
+            if name not in entries:
+                raise source.refuse(f"it lacks {name}: it is damaged")
+            data = source.read(*entries[name], name)
+            if zlib.crc32(data) != checksums.get(name):
+                raise source.refuse(f"{name} has another checksum than was written: it is damaged")
+            return data
 
         description = json.loads(read(DESCRIPTION))
         if description.get("format") != FORMAT or description.get("version") != VERSION:
@@ -165,24 +171,25 @@ def read_program(f, extra_files=None, map_location=None) -> tuple[ExportedProgra
             example = load_tensors(io.BytesIO(read(EXAMPLE)), map_location)
         lifted = load_tensors(io.BytesIO(read(LIFTED))) if LIFTED in entries else {}
         data = read(PROGRAM)
-        for name in [*(extra_files or ())]:
-            if EXTRA + name in entries:
-                extra_files[name] = read(EXTRA + name)
+        extra = {n.removeprefix(EXTRA): read(n) for n in entries if n.startswith(EXTRA)}
     recorder = None
     if isinstance(description["graph"], dict):  # in files of version 0.2 it is a text
         arrays = {name: tensor.numpy() for name, tensor in lifted.items()}
         recorder = read_graph(description["graph"], arrays)
-    return _program(description, deserialized(data), state, example, recorder), description
+    program = _program(description, deserialized(data), state, example, recorder)
+    return program, description, extra
 
 
-def _names(f) -> list[str]:
-    """The names of the entries of a zip file, compressed ones too; none of another file."""
+def _checksums(f) -> dict[str, int]:
+    """The checksums of the entries of a zip file by their names, compressed ones too; none of
+    another file.
+    """
     place = f.tell() if hasattr(f, "tell") else None
     try:
         with zipfile.ZipFile(f) as archive:
-            return archive.namelist()
+            return {entry.filename: entry.CRC for entry in archive.infolist()}
     except zipfile.BadZipFile:
-        return []
+        return {}
     finally:
         if place is not None:
             f.seek(place)

@@ -9,6 +9,7 @@ import operator
 from .. import ops
 from ..late import LateModule
 from ..ops.aten import schemas
+from ..tape.tensor import Tensor
 from ._graph import Graph, WholeProgram
 from .graph_signature import (
     ExportGraphSignature,
@@ -143,6 +144,9 @@ class _Functional:
             raise ViewIsWritten
         if target in self.roots or self.sharing.get(target):
             raise ViewIsWritten
+        if name == "copy_" and _are_alike(target, node.args[1]):
+            new = self.known[node] = self._value(node.args[1])
+            return self._set(target, new)
         function = getattr(getattr(ops.aten, new_name), overload)
         args, kwargs = self._value(node.args), {k: self._value(v) for k, v in node.kwargs.items()}
         new = self.graph.call_function(function, args, kwargs, name=new_name)
@@ -178,6 +182,13 @@ class _Functional:
             if target in self.roots or self.sharing.get(target):
                 raise ViewIsWritten
             self._set(target, items[number])
+
+
+def _are_alike(target, source) -> bool:
+    """Whether a copy of the second node to the first one gives the values of the second."""
+    values = [getattr(node, "meta", {}).get("val") for node in (target, source)]
+    kinds = [(value.shape, value.dtype) for value in values if isinstance(value, Tensor)]
+    return len(kinds) == 2 and kinds[0] == kinds[1]
 
 
 def _is_in_place(node) -> bool:

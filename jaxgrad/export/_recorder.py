@@ -100,18 +100,27 @@ class Recorder:
         node = self.placeholder(name, value)
         self.first_user_input = self.first_user_input or node
 
-    def end(self, leaves):
-        """Add the results: `outputs` has their nodes, or values of what has none."""
+    def end(self, leaves, assigned):
+        """Add the results: `outputs` has their nodes, or values of what has none.
+
+        assigned: the tensors that code has put in the place of buffers, by the numbers of the
+        placeholders of these.
+        """
         with self._guarded():
-            self._end([self._argument(leaf) for leaf in leaves])
+            self._end([self._argument(leaf) for leaf in leaves], assigned)
         # tensors of the trace, which ends
         self._known, self._nodes, self._versions, self._paths = [], {}, {}, {}
         self._numbers = {}
 
-    def _end(self, nodes: list):
+    def _end(self, nodes: list, assigned):
         self.outputs = nodes
         self._set_grad_mode(self._recorded_at_first)
         self._set_casts(self._cast_at_first)
+        placeholders = self.graph.find_nodes(op="placeholder")
+        for number, tensor in assigned.items():
+            pair, copy = (placeholders[number], self._argument(tensor)), ops.aten.copy_.default
+            node = self.graph.call_function(copy, pair, name="copy__default")
+            node.meta["val"] = fake_of(tensor)
         output = self.graph.output(tuple(nodes))
         output.meta["val"] = tuple(
             [node.meta.get("val") if is_node(node) else node for node in nodes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from ..core import device as placement
 from ..core import dtypes
 from ..core.symbolic_extents import is_symbolic
 from ..frontend.checks import SIZE_FUNCTIONS
+from ..functions.normalization import _weight_norm
 from ..late import LateModule
+from ..nn import functional
 from ..tape.tensor import Tensor, abstract_value
 from ._fake import fake
 from ._recorder import is_node
@@ -44,6 +47,7 @@ _FUNCTIONS = {
     "set_grad_enabled": grad_mode.set_grad_enabled,
     "enter_autocast": autocast_mode._enter_autocast,
     "exit_autocast": autocast_mode._exit_autocast,
+    "_weight_norm": _weight_norm,
 }
 _NAMES = {function: name for name, function in _FUNCTIONS.items()}
 _LAYOUTS = (
@@ -111,7 +115,16 @@ def _name_of(target) -> str:
         return str(target)
     if target in _NAMES:
         return _NAMES[target]
+    name = getattr(target, "__name__", "")
+    if _functional(name) is target:
+        return f"functional.{name}"
     raise _NotWritten
+
+
+def _functional(name: str):
+    """The function of nn.functional of a name; None if there is none."""
+    function = None if name.startswith("_") else getattr(functional, name, None)
+    return function if isinstance(function, types.FunctionType) else None
 
 
 def _written(value):
@@ -201,7 +214,10 @@ def _target(name: str):
     """The function of a name. Raises KeyError for one that no graph has."""
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
-    space, operator_name, overload = name.split(".")
+    space, operator_name, *rest = name.split(".")
+    if space == "functional" and _functional(operator_name) is not None:
+        return _functional(operator_name)
     if space != "aten":
         raise KeyError(name)
+    (overload,) = rest
     return getattr(getattr(ops.aten, operator_name), overload)

@@ -124,18 +124,22 @@ class Traced:
         is_module = self.is_module
         block = installed(self.target, self.members, tensors) if is_module else _NOTHING
         recorder = self.new_recorder(state, leaves) if records else None
+        assigned: dict[int, Tensor] = {}
         with block as installation:
             with recorder.inside() if records else _NOTHING, requirements() as conditions:
                 results = self.target(*args, **kwargs)
             if is_module:
                 installation.end()
-                watched |= {slot.path: installation.tensor_of(slot) for slot in self.slots}
+                members = {slot.path: installation.tensor_of(slot) for slot in self.slots}
+                pairs = enumerate(members.items())
+                assigned = {n: tensor for n, (path, tensor) in pairs if tensor is not state[path]}
+                watched |= members
             after = {key: current(tensor) for key, tensor in watched.items()}
         changed = {key: t for key, t in after.items() if held(t) is not before[key]}
         for number, (array, text) in enumerate(conditions):
             changed[f"{CONDITION}{number}: {text}"] = wrap(array)
         if records:
-            recorder.end(pytree.tree_leaves(results))
+            recorder.end(pytree.tree_leaves(results), assigned)
             self.recorder = recorder
             if is_module:
                 self._check_assigned(installation)
@@ -178,7 +182,7 @@ class Traced:
                 raise UserError(
                     f"It looks like one of the outputs with type `{type(leaf)}` is not supported "
                     "or pytree-flattenable: return tensors, numbers, texts, None, or containers "
-                    "of these; utils._pytree.register_pytree_node makes a class a container"
+                    "of these; torch.export.register_dataclass makes a dataclass a container"
                 )
         self.results = Results(spec, constants, [*changed], [], self.draws, self.carried)
         return tuple(outputs)

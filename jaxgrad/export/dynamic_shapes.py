@@ -261,6 +261,10 @@ class _Collector:
             return self.hinted(place, size, dim)
         if isinstance(dim, Dim):
             return self.named(place, size, dim)
+        if type(dim) is int:
+            raise ConstraintViolationError(
+                f"Static shape constraint of {dim} does not match input size of {size}, for {place}"
+            )
         raise UserError(
             f"dynamic_shapes: {place} is {size} in the example, and {dim!r} was given for it: "
             "expected a Dim, Dim.AUTO, Dim.DYNAMIC, Dim.STATIC, None, or that size"

@@ -146,10 +146,10 @@ def names_of(module: str) -> tuple[Callable, Callable]:
     def find(name):
         if name == "__path__":
             return []  # as of a package, so that names which are absent can be imported
+        if name in listed().get(path, ()):  # before a module that PyTorch's function hides
+            return resolve(f"{path}.{name}")
         if f"{path}.{name}" in listed():
             return importlib.import_module(f"{module}.{name}")
-        if name in listed().get(path, ()):
-            return resolve(f"{path}.{name}")
         raise MissingName(module, name)
 
     def offered():

@@ -51,4 +51,7 @@ def loaded(f, map_location, extra_files) -> LoadedModule:
     """The module in a file."""
     if isinstance(f, str | os.PathLike) and not os.path.exists(f):
         raise ValueError(f"The provided filename {f} does not exist")
-    return LoadedModule(*read_program(f, extra_files, map_location))
+    program, description, extra = read_program(f, map_location)
+    if extra_files:
+        extra_files |= {name: data for name, data in extra.items() if name in extra_files}
+    return LoadedModule(program, description)

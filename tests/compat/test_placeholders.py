@@ -278,6 +278,15 @@ def test_exceptions_are_exceptions():
 # ---- functions and constants
 
 
+def test_a_function_hides_the_module_of_its_name():
+    """As PyTorch's `torch.export.unflatten`."""
+    with pytest.raises(NotImplementedError, match=r"torch\.export\.unflatten is not provided"):
+        torch.export.unflatten(None)
+    importlib.import_module("jaxgrad.export.unflatten")
+    with pytest.raises(NotImplementedError, match=r"torch\.export\.unflatten is not provided"):
+        torch.export.unflatten(None)
+
+
 def test_a_function_raises_at_a_call_and_says_who_imported_it():
     function = answer("from torch.ao.quantization.utils import check_node")
     text = repr(function)

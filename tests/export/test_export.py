@@ -156,8 +156,14 @@ def test_what_no_program_does(forward, message):
     with pytest.raises(RuntimeError, match=message):
         export(model, (torch.ones(2),))
     assert vars(model) == before
-    with pytest.raises(RuntimeError, match="Unsupported input type"):
+    with pytest.raises(ValueError, match="Unsupported input type"):
         export(nn.Identity(), (object(),))
+    with pytest.raises(ValueError, match=r"platforms: 'metal' is none of cpu"):
+        export(model, (torch.ones(2),), platforms=("cpu", "metal"))
+    with pytest.raises(TypeError, match=r"write \('cpu',\)"):
+        export(model, (torch.ones(2),), platforms="cpu")
+    with pytest.raises(RuntimeError, match="Static shape constraint of 5 does not match"):
+        export(model, (torch.ones(2),), dynamic_shapes=({0: 5},))
 
 
 class Attributes(nn.Module):

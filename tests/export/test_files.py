@@ -43,8 +43,9 @@ def test_a_program_that_is_loaded():
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     program = export(model, (x,), dynamic_shapes={"x": {0: Dim("n", max=9)}})
     extra = {"labels.txt": "", "other": ""}
-    again = load(saved(program, extra_files={"labels.txt": "cat"}), extra_files=extra)
-    assert extra == {"labels.txt": b"cat", "other": ""}
+    files = {"labels.txt": "cat", "image": b"\xff"}
+    again = load(saved(program, extra_files=files), extra_files=extra)
+    assert extra == {"labels.txt": "cat", "other": "", "image": b"\xff"}
     assert again.graph_signature == program.graph_signature
     assert again.range_constraints == program.range_constraints
     assert again.call_spec == program.call_spec and str(again) == str(program)
@@ -138,6 +139,17 @@ def test_another_version_and_a_damaged_file():
         load(file)
     with pytest.raises(RuntimeError, match=r"no file of torch\.export|damaged"):
         load(io.BytesIO(data[:-30]))
+    for name in ("jaxgrad.json", "program.jax", "state.safetensors"):
+        damaged = bytearray(data)
+        damaged[data.index(entries[name]) + len(entries[name]) // 2] ^= 1
+        with pytest.raises(RuntimeError, match=f"{name} has another checksum"):
+            load(io.BytesIO(bytes(damaged)))
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            for other in entries.keys() - {name}:
+                archive.writestr(other, entries[other])
+        with pytest.raises(RuntimeError, match=f"lacks {name}|no file of torch"):
+            load(io.BytesIO(file.getvalue()))
     with pytest.raises(RuntimeError, match="Parent directory"):
         save(export(nn.Identity(), (torch.ones(1),)), "/nowhere/a.pt2")
 

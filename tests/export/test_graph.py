@@ -168,6 +168,30 @@ def test_writes_in_place_stay_and_become_outputs():
     assert lines(program.run_decompositions()) == lines(program)  # a write through a view
 
 
+class Average(nn.Module):
+    """Puts another tensor in the place of its buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+
+    def forward(self, x):
+        self.mean = 0.5 * self.mean + x.mean(0)
+        return x - self.mean
+
+
+def test_a_buffer_that_is_assigned_is_written_to():
+    program = export(Average(), (torch.ones(3, 2),))
+    assert lines(program)[-1] == "copy__default = aten.copy_.default(b_mean, add)"
+    decomposed = program.run_decompositions()
+    assert decomposed.graph_signature.buffers_to_mutate == {"add": "mean"}
+    values = [torch.tensor([2.0, 4.0]), torch.ones(3, 2)]
+    state, result = fx.Interpreter(decomposed.graph_module).run(*values)
+    assert state.tolist() == [2, 3] and result.tolist() == [[-1, -2]] * 3
+    fx.Interpreter(program.graph_module).run(*values)
+    assert values[0].tolist() == [2, 3]
+
+
 def test_decomposed_programs_have_no_writes():
     class Count(nn.Module):
         def __init__(self):
@@ -290,7 +314,14 @@ def test_a_graph_is_in_the_file():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     program = export(model, (torch.ones(3, 4),), dynamic_shapes=({0: Dim("n", min=2)},))
     constant = export(module(lambda self, x: x + torch.tensor([1.0, 2.0])), (torch.ones(2),))
-    for original, x in ((program, torch.randn(5, 4)), (constant, torch.ones(2))):
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 2))
+    composed = export(
+        nn.Sequential(layer, module(lambda self, x: F.normalize(x))), (torch.ones(3, 4),)
+    )
+    for original, x in (
+        *((program, torch.randn(5, 4)), (constant, torch.ones(2))),
+        (composed, torch.randn(3, 4)),
+    ):
         file = io.BytesIO()
         save(original, file)
         file.seek(0)

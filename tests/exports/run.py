@@ -87,12 +87,25 @@ def measured(kind, names, folder):
     return {path.stem: difference(path, results) for path, results in expected.items()}
 
 
+def names_of(known):
+    """The type of an option with names, of these, with commas between them."""
+
+    def parsed(text):
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+        return names
+
+    return parsed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default=",".join(EXPORTS), help="exports, such as ONNX")
-    parser.add_argument("--architectures", default=",".join(CASES))
+    parser.add_argument("--only", type=names_of(EXPORTS), default=[*EXPORTS], metavar="ONNX,...")
+    parser.add_argument("--architectures", type=names_of(CASES), default=[*CASES])
     options = parser.parse_args()
-    kinds, names = options.only.split(","), options.architectures.split(",")
+    kinds, names = options.only, options.architectures
     table = {}
     for kind in kinds:
         with tempfile.TemporaryDirectory() as folder:
