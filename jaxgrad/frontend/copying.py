@@ -17,6 +17,7 @@ from ..core.tracebacks import users_stacklevel
 from ..core.view_ops import plain
 from ..storage.alias import copy_place, detached
 from ..tape import interception, mode, torch_function
+from ..tape.sparse_tensor import by_layout
 from ..tape.tensor import (
     PLAIN_TENSORS,
     Tensor,
@@ -53,6 +54,7 @@ UNSERIALIZED = (
 class CopyMethods:
     """The methods that Python's `copy` and pickling call."""
 
+    @by_layout
     def __copy__(self):
         clone = detached(self)
         set_tracked(clone, self._requires_grad)
@@ -60,6 +62,7 @@ class CopyMethods:
             leaf_state(clone).kind = kind_of(self)
         return _with_class(clone, type(self), CopyMethods.__getstate__(self))
 
+    @by_layout
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
             raise RuntimeError(NON_LEAF)
@@ -83,6 +86,7 @@ class CopyMethods:
         CopyMethods.__setstate__(result, copy.deepcopy(state, memo))
         return result
 
+    @by_layout
     def __reduce_ex__(self, protocol):
         """The values, dtype, strides and the device that the tensor was moved to; as in PyTorch
         without history, gradient and hooks. On the device meta there are no values.

@@ -23,6 +23,7 @@ from ..core.symbolic_extents import is_exported, is_symbolic, slice_of
 from ..core.tracebacks import hide_frames, users_stacklevel
 from ..late import LateModule
 from ..tape import dual, interception
+from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
@@ -78,6 +79,8 @@ def getitem(tensor: Tensor, index) -> Tensor:
             return _sliced(tensor, 0, index)
         return _Walk(tensor, _parts(index)).result()
     except Exception as error:
+        if is_sparse(tensor):
+            return tensor[index]
         hide_frames(error)
         raise
 

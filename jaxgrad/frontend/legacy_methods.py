@@ -11,6 +11,7 @@ from ..core.aval import Size
 from ..core.device import check_pinning
 from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
+from ..tape.sparse_tensor import by_layout
 from ..tape.tensor import Tensor, concrete, is_on_meta
 from ..tape.torch_function import api_boundary
 from .factory_options import size_of
@@ -25,6 +26,7 @@ class LegacyMethods:
     """`frontend/methods.py` installs these methods on `Tensor`."""
 
     @api_boundary
+    @by_layout
     def new(self, *arguments, **options) -> Tensor:
         """Return a new tensor in this tensor's dtype and on its device.
 
@@ -154,6 +156,7 @@ class LegacyMethods:
             )
 
     @api_boundary
+    @by_layout
     def is_shared(self) -> bool:
         """Return False: no tensor is in memory that processes share.
 
@@ -189,6 +192,7 @@ class LegacyMethods:
         return self.to("ipu")
 
     @api_boundary
+    @by_layout
     def dequantize(self) -> Tensor:
         """Return the numbers in float32; a quantized tensor has those that its integers stand for.
 
@@ -230,6 +234,7 @@ class LegacyMethods:
     def __idiv__(self, other) -> Tensor:
         return self.div_(other)
 
+    @by_layout
     def resize_as_sparse_(self, the_template) -> Tensor:
         """Take the sizes of another sparse tensor, in place. Raises RuntimeError for a dense one.
 
@@ -241,6 +246,7 @@ class LegacyMethods:
             f"Strided, a tensor of shape {list(self.shape)}"
         )
 
+    @by_layout
     def is_distributed(self) -> bool:
         """Return False: no tensor is distributed in PyTorch's sense.
 
@@ -262,7 +268,7 @@ def _of_others(name: str, kind: str, what: str):
 
     method.__name__ = name
     method.__doc__ = f"{what}. Raises NotImplementedError for a tensor that is not {kind}."
-    return method
+    return by_layout(method)
 
 
 OF_QUANTIZED = {

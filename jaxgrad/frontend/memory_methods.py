@@ -34,7 +34,7 @@ from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import NotImplementedNode
 from ..tape.noted_reads import noted_read
-from ..tape.sparse_tensor import SparseTensor, implementation, is_sparse
+from ..tape.sparse_tensor import SparseTensor, by_layout, implementation, is_sparse
 from ..tape.tensor import (
     Tensor,
     abstract_value,
@@ -361,8 +361,6 @@ def _inplace_view(name, arguments, shape, function=None):
     """
 
     def method(self, *args, **kwargs):
-        if is_sparse(self):
-            return getattr(self, name)(*args, **kwargs)
         functional = function or getattr(ops, name[:-1])
         permit(name, self, self.requires_grad, overlapping=True)
         before = current_mode.get()
@@ -383,7 +381,7 @@ def _inplace_view(name, arguments, shape, function=None):
     >>> jaxgrad.zeros(2, 1).{name}({arguments}).shape
     torch.Size({shape})
     """
-    return method
+    return by_layout(method)
 
 
 def _writes(tensor) -> int:
@@ -510,6 +508,7 @@ class MemoryMethods:
         """
         return not self.is_inference() and noted_read(self, _has_base)
 
+    @by_layout
     def stride(self, dim: int | None = None):
         """Return the strides in elements, as a tuple of ints, or the stride of one dimension.
 
@@ -518,8 +517,6 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3).t().stride()
         (1, 3)
         """
-        if isinstance(self, SparseTensor):
-            return self.stride(dim)
         strides = strides_of(abstract_value(self))
         if dim is None:
             return strides
@@ -530,6 +527,7 @@ class MemoryMethods:
             )
         return strides[dim]
 
+    @by_layout
     def storage_offset(self) -> int:
         """Return the number of elements of the storage before the tensor's first element.
 
@@ -546,6 +544,8 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3).t().is_contiguous()
         False
         """
+        if isinstance(self, SparseTensor):  # no frame between: code calls it for each layer
+            return self.is_contiguous(memory_format)
         rank = memory_format.rank
         if rank:
             shown = strides_of(abstract_value(self))
@@ -554,6 +554,7 @@ class MemoryMethods:
         return is_usual or layouts.is_contiguous(self.shape, self.stride())
 
     @api_boundary
+    @by_layout
     def contiguous(self, memory_format=contiguous_format) -> Tensor:
         """Return the tensor itself if it is contiguous, else a contiguous copy.
 
@@ -569,6 +570,7 @@ class MemoryMethods:
         return self.clone(memory_format=memory_format)
 
     @api_boundary
+    @by_layout
     def untyped_storage(self) -> storages.UntypedStorage:
         """Return the memory of the tensor, which it shares with its aliases.
 
@@ -578,6 +580,7 @@ class MemoryMethods:
         return storages.untyped(_storage_of(self))
 
     @api_boundary
+    @by_layout
     def storage(self) -> storages.TypedStorage:
         """Return the memory of the tensor as elements of its dtype.
 
@@ -587,6 +590,7 @@ class MemoryMethods:
         storages._warn_typed_storage_removal()
         return self._typed_storage()
 
+    @by_layout
     def _typed_storage(self) -> storages.TypedStorage:
         return storages.TypedStorage._of(_storage_of(self), self.dtype)
 
@@ -599,6 +603,7 @@ class MemoryMethods:
         """
         return storages.TYPES[self._typed_storage().pickle_storage_type()]
 
+    @by_layout
     def data_ptr(self) -> int:
         """Return the address of the first element in the memory of the process, or of the device;
         the others are where `stride()` says. Aliases share it.
@@ -619,6 +624,7 @@ class MemoryMethods:
             return 0
         return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
 
+    @by_layout
     def _fix_weakref(self):
         """Do nothing: a tensor of a weak reference is a tensor."""
 
@@ -633,6 +639,7 @@ class MemoryMethods:
         """
         return id(self)
 
+    @by_layout
     def is_set_to(self, tensor: Tensor) -> bool:
         """Return whether both tensors show the same part of the same memory.
 
@@ -645,6 +652,7 @@ class MemoryMethods:
         return same and self.dtype is tensor.dtype and self.stride() == tensor.stride()
 
     @api_boundary
+    @by_layout
     def detach(self) -> Tensor:
         """Return a tensor that shares the memory and the version, but not the history.
 
@@ -653,11 +661,10 @@ class MemoryMethods:
         >>> jaxgrad.ones(2, requires_grad=True).detach().requires_grad
         False
         """
-        if isinstance(self, SparseTensor):
-            return self.detach()
         return detached(self)
 
     @api_boundary
+    @by_layout
     def detach_(self) -> Tensor:
         """Make the tensor a leaf that does not require grad. Raises RuntimeError for a view.
 
@@ -710,6 +717,7 @@ class MemoryMethods:
     def data(self):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
+    @by_layout
     def set_(self, source=None, storage_offset=None, size=None, stride=None) -> Tensor:
         """Make the tensor show the memory of another, or a storage, and return it.
 
@@ -753,6 +761,7 @@ class MemoryMethods:
         counter_of(self).count()
         return self
 
+    @by_layout
     def resize_(self, *size, memory_format=None, **named) -> Tensor:
         """Resize the tensor in place. It shows the elements of its memory in their order there; the
         memory is enlarged where it is too small, and new elements are 0.
@@ -780,6 +789,7 @@ class MemoryMethods:
             counter_of(self).count()
         return self
 
+    @by_layout
     def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
         """Call `resize_` with the shape of another tensor.
 
@@ -798,6 +808,7 @@ class MemoryMethods:
         return self.resize_(the_template.shape, memory_format=memory_format)
 
     @api_boundary
+    @by_layout
     def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
         """Return the dimensions in the order of memory, the outermost first.
 

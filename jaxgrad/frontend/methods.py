@@ -23,7 +23,7 @@ from ..late import LateModule
 from ..tape import interception, mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.sparse_tensor import is_sparse
+from ..tape.sparse_tensor import by_layout
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, check_no_tangent, concrete, current, is_concrete
 from ..tape.torch_function import api_boundary
@@ -230,6 +230,7 @@ class TensorMethods:
         return numbers_of(self, "item()").item()
 
     @api_boundary
+    @by_layout
     def tolist(self):
         """Return the elements as nested lists of Python numbers, or a number for a 0-d tensor.
 
@@ -238,13 +239,12 @@ class TensorMethods:
         >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        if is_sparse(self):
-            return self.tolist()
         if is_exported() and not is_concrete(current(self)):
             return [item.tolist() for item in self] if self.ndim else self.item()
         return numbers_of(self, "tolist()").tolist()
 
     @api_boundary
+    @by_layout
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the elements as a read-only numpy array of the same shape and dtype.
 
@@ -255,8 +255,6 @@ class TensorMethods:
         >>> jaxgrad.ones(2).numpy()
         array([1., 1.], dtype=float32)
         """
-        if is_sparse(self):
-            return self.numpy(force=force)
         if self._requires_grad and not force and is_grad_enabled():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "

@@ -17,7 +17,7 @@ from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..late import LateModule
 from ..tape import dual
 from ..tape.record import apply
-from ..tape.sparse_tensor import is_sparse
+from ..tape.sparse_tensor import by_layout
 from ..tape.tensor import Tensor, abstract_value, concrete, current, is_on_meta
 from ..tape.torch_function import api_boundary
 from .array_creation import device_of
@@ -245,6 +245,7 @@ class ConversionMethods:
             raise TypeError(f"type_as(): argument 'other' must be Tensor, not {kind}")
         return self.to(other)
 
+    @by_layout
     def type(self, dtype=None, non_blocking: bool = False):
         """Convert the tensor to a dtype; without one, return the name of its class in old PyTorch.
 
@@ -255,8 +256,6 @@ class ConversionMethods:
         >>> jaxgrad.ones(1).type(), jaxgrad.ones(1).type("torch.DoubleTensor")
         ('torch.FloatTensor', tensor([1.], dtype=torch.float64))
         """
-        if is_sparse(self):
-            return self.type(dtype, non_blocking)
         if isinstance(dtype, legacy_types.TensorType):
             return self.to(dtype.device_type, dtype.dtype)
         if dtype is Tensor:

@@ -151,6 +151,8 @@ def make(name: str, size, dtype, options):
 def write(written_as: str, name: str, args, kwargs):
     """Call an operator in place: `written_as` is `mul_` for `mul`."""
     target = args[0]
+    if written_as == "zero_":
+        return target.zero_(*args[1:], **kwargs)
     if _operators.operator(name) is None:
         refuse(written_as)
     requires_grad = any(getattr(argument, "requires_grad", False) for argument in args)

@@ -353,6 +353,7 @@ KEPT = frozenset(
         "is_signed",
         "is_inference",
         "__len__",
+        *("__div__", "__idiv__", "module_load"),
         "__rtruediv__",
         "__rpow__",
         "__rmatmul__",

@@ -12,6 +12,8 @@ plan, and asks `jaxgrad.sparse` (`implementation`), which computes with `values_
 
 from __future__ import annotations
 
+import functools
+
 import jax
 
 from ..core import device as devices
@@ -134,6 +136,21 @@ def is_sparse(value) -> bool:
 
 def is_compressed(value) -> bool:
     return isinstance(value, CompressedTensor)
+
+
+def by_layout(method):
+    """A method of dense tensors, taken from the class too: a call with a sparse tensor, as
+    `Tensor.set_(x)`, goes to the method of its layout.
+    """
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        if isinstance(self, SparseTensor):
+            return getattr(self, name)(*args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return call
 
 
 # the classes of dense tensors with a dtype of their own, which values have too

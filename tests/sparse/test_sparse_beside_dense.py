@@ -18,10 +18,27 @@ def test_methods_taken_from_the_class(layout):
     with pytest.raises(RuntimeError, match="doesn't have storage"):
         torch.Tensor.tolist(part)
     assert torch.Tensor.type(part).startswith("torch.sparse")
+    assert not torch.Tensor.is_contiguous(torch.eye(2).to_sparse())
+    for name in ("data_ptr", "untyped_storage", "storage", "set_", "is_shared"):
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            getattr(torch.Tensor, name)(part)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        torch.Tensor.resize_(part, 0)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        torch.Tensor.is_set_to(part, part)
+    assert str(layout) in torch.Tensor.__repr__(part).replace("indices=", "layout=torch.sparse_coo")
+    assert torch.Tensor.__getitem__(part, 1).to_dense().tolist() == MATRIX[1]
+    assert torch.Tensor.__deepcopy__(part, {}).layout is layout
+    assert torch.Tensor.zero_(part.clone()).to_dense().count_nonzero() == 0
+    assert torch.Tensor.module_load(part, part).to_dense().tolist() == MATRIX
     if layout is torch.sparse_coo:
         assert torch.Tensor.stride(part) == (0, 0)
         assert torch.Tensor.transpose_(part, 0, 1).to_dense().tolist() == [[0, 3], [2, 0], [0, 4]]
         assert torch.Tensor.t_(part).to_dense().tolist() == MATRIX
+        assert torch.Tensor.__getitem__(part, slice(1, 2)).to_dense().tolist() == MATRIX[1:]
+        assert torch.Tensor.new(part, 2, 3).layout is layout
+        part_of_other = torch.Tensor.resize_as_(part.clone(), torch.eye(3).to_sparse())
+        assert part_of_other.shape == (3, 3) and torch.Tensor.__div__(part, 2).is_sparse
     else:
         with pytest.raises(NotImplementedError, match="t_"):
             torch.Tensor.t_(part)

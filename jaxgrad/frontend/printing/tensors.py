@@ -10,6 +10,7 @@ import numpy as np
 from ...core.device import device_of_jax
 from ...late import LateModule
 from ...tape.mode import transform_levels
+from ...tape.sparse_tensor import by_layout
 from ...tape.tensor import (
     PLAIN_TENSORS,
     Tensor,
@@ -32,6 +33,7 @@ class TextMethods:
     """`frontend/methods.py` installs these methods on `Tensor`."""
 
     @api_boundary
+    @by_layout
     def __repr__(self):
         if abstract_value(self) is None:
             return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
