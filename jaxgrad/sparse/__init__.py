@@ -109,7 +109,7 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
             "coalesce expected sparse coordinate tensor layout but got "
             f"{_compressed.name_of(input)}"
         )
-    return _reductions.sum(input, dim, dtype=dtype)
+    return _reductions.sum_in_dtype(input, dim, dtype)
 
 
 @shows_users_frames

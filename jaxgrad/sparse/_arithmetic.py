@@ -165,6 +165,9 @@ def outer(self, vec2):
     """The products of the elements of a dense and a sparse vector."""
     if is_sparse(self):
         raise _refusals.refusal("outer", self.layout)
+    for name, operand in (("self", self), ("vec2", vec2)):
+        if operand.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {operand.ndim}-D")
     return mul(ops.unsqueeze(self, 1), vec2)
 
 

@@ -390,7 +390,7 @@ def _in_layout(name, args, result: SparseTensor, first: CompressedTensor) -> Com
     dims = {_elements.wrapped(dim, first.ndim) for dim in args[1:3]} if name in _SWAPS else ()
     if name == "t" or dims == matrix:
         layout, block = TURNED[layout], block and block[::-1]
-    if name in ("mm", "matmul"):
+    if name in ("mm", "matmul", "linear"):
         layout, block = sparse_csr, None
     rows, columns = _pattern.sparse_sizes(result)[-2:]
     if block and (rows % block[0] or columns % block[1]):
@@ -404,6 +404,11 @@ def part(tensor: CompressedTensor, result: Tensor) -> Tensor:
         return result
     if result.ndim - tensor.ndim + batch_dims(tensor) < 0:
         return _elements.coalesce(result)
+    return in_layout_of(tensor, result)
+
+
+def in_layout_of(tensor: CompressedTensor, result: SparseTensor) -> CompressedTensor:
+    """A tensor in coordinate format in the layout, the blocks and the indices' dtype of another."""
     return compress(result, tensor.layout, block_of(tensor), tensor._indices_held.dtype)
 
 
@@ -417,8 +422,7 @@ def _check_product(name, mat1, mat2):
 
 def all_elements(tensor: CompressedTensor) -> CompressedTensor:
     """The tensor with an element at every index, 0 where it has none."""
-    whole = _elements.all_elements(as_coo(tensor))
-    return compress(whole, tensor.layout, block_of(tensor), tensor._indices_held.dtype)
+    return in_layout_of(tensor, _elements.all_elements(as_coo(tensor)))
 
 
 def _in_batches(tensor: CompressedTensor, batch) -> CompressedTensor:

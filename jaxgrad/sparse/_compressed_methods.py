@@ -20,6 +20,7 @@ class CompressedMethods:
     T = property(lambda self: self.t())
     mT = property(lambda self: _compressed.call("transpose", (self, -2, -1), {}))
     mH = property(lambda self: self.mT.conj())
+    H = property(lambda self: self.t().conj())
 
     @shows_users_frames
     def select(self, dim, index):
@@ -29,7 +30,10 @@ class CompressedMethods:
                 "select(): selecting sparse dimensions is not supported for batched sparse "
                 "compressed tensors."
             )
-        return _compressed.part(self, _elements_of(self).select(dim, index))
+        part = _elements_of(self).select(dim, index)
+        if place >= batch + 2:
+            return _compressed.in_layout_of(self, part)
+        return _compressed.part(self, part)
 
     @shows_users_frames
     def __getitem__(self, index):

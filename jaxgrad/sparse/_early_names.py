@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import _products, _reductions, _shapes
+from . import _products, _reductions, _refusals, _shapes
 from ._construction import sparse_coo_tensor
+from ._tensor_methods import _coordinates
 from ._tensor_methods import _indices as _indices
 from ._tensor_methods import _nnz as _nnz
 from ._tensor_methods import _values as _values
@@ -104,7 +105,7 @@ def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
 @api_boundary
 def _sparse_sum(self, dim=None) -> Tensor:
     """The sum over dimensions; see `jaxgrad.sparse.sum`."""
-    return _reductions.sum(self, dim)
+    return _reductions.sum_in_dtype(self, dim)
 
 
 @api_boundary
@@ -117,6 +118,8 @@ def _sparse_broadcast_to(input: Tensor, size) -> Tensor:
     >>> jaxgrad._sparse_broadcast_to(jaxgrad.ones(1, 2).to_sparse(), (3, 2)).shape
     torch.Size([3, 2])
     """
+    name = "_sparse_broadcast_to"
+    _refusals.need_sparse(name, _coordinates(name, input))
     return _shapes.broadcast_to(input, size)
 
 

@@ -30,7 +30,7 @@ def check_matrix(name: str, self: SparseTensor, columns=None):
 
 
 def _check_operands(name, self, other, ndim=2):
-    if ndim_of(other) < min(ndim, 2):
+    if not is_sparse(other) and ndim_of(other) < min(ndim, 2):
         raise IndexError(
             f"{name}: Dimension out of range: expected a {ndim}-D tensor as operand, but got shape "
             f"{list(other.shape)}"

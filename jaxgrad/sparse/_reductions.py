@@ -30,6 +30,15 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
     return total
 
 
+def sum_in_dtype(self, dim=None, dtype=None):
+    """The sum over dimensions, which adds integers in their dtype where the result is sparse."""
+    total = sum(self, dim, dtype=dtype)
+    if not is_sparse(total):
+        return total
+    dense_dims = [tensor.ndim - sparse_dims(tensor) for tensor in (self, total)]
+    return total.to(dtype or self.dtype) if len({*dense_dims}) == 1 else total
+
+
 def _summed(values):
     """Values in the dtype of their sums."""
     is_inexact = values.dtype.is_floating_point or values.dtype.is_complex

@@ -147,7 +147,10 @@ def cat(tensors, dim=0) -> SparseTensor:
         if dim >= count:
             values[-1] = _in_extent(values[-1], dim - count + 1, start, sizes[dim])
     padding = tensors[0]._coalesced if len(tensors) == 1 else joined_padding(tensors)
-    return sparse(ops.cat(values), ops.cat(indices, 1), sizes, padding)
+    places = ops.cat(indices, 1)
+    # one element is in order
+    is_coalesced = places.shape[1] < 2 if padding is False else padding
+    return sparse(ops.cat(values), places, sizes, is_coalesced)
 
 
 def _check_sparse(tensors):

@@ -82,3 +82,31 @@ def test_mask_that_is_the_tensor():
     masked = x.sparse_mask(x)
     assert masked._values().tolist() == [1.5, -2.0, 0.25]
     assert x.coalesce().sparse_mask(x)._values().tolist() == [1.75, -2.0, 1.75]
+
+
+def test_sums_of_integers_over_some_dimensions():
+    """`torch.sparse.sum` with `dim` adds them in their dtype, other sums in int64."""
+    x = torch.tensor([[1, 0], [2, 3]], dtype=torch.int32).to_sparse()
+    assert torch.sparse.sum(x, 0).dtype is torch.int32
+    assert torch.sparse.sum(x, 0).to_dense().tolist() == [3, 3]
+    assert torch.sparse.sum(x).dtype is torch.sparse.sum(x, (0, 1)).dtype is torch.int64
+    assert x.sum(0).dtype is torch.int64
+
+
+def test_layouts_of_parts_of_compressed_tensors():
+    x = torch.tensor([[[1.0, 5.0], [0.0, 0.0]], [[2.0, 6.0], [3.0, 7.0]]])
+    x = x.to_sparse_csr(dense_dim=1)
+    part = x.select(-1, 1)
+    assert part.layout is torch.sparse_csr and part.to_dense().tolist() == [[5, 0], [6, 7]]
+    blocks = torch.tensor([[1.0, 2.0], [0.0, 3.0]]).to_sparse_bsr((2, 1))
+    assert blocks.H.layout is torch.sparse_bsc and blocks.H.to_dense().tolist() == [[1, 0], [2, 3]]
+    assert torch.nn.functional.linear(part.to_sparse_csc(), part.to_sparse_csc()).layout is (
+        torch.sparse_csr
+    )
+
+
+def test_one_element_is_coalesced():
+    empty = torch.sparse_coo_tensor(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0), (2, 2))
+    one = torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2))
+    assert torch.cat([empty, empty]).is_coalesced() and torch.stack([empty, one]).is_coalesced()
+    assert not torch.cat([one, one]).is_coalesced()
