@@ -260,13 +260,13 @@ def convert(tensor: Tensor, layout, blocksize=None, dense_dim=None) -> Tensor:
     if is_compressed(tensor):
         matrices, dtype = as_coo(tensor), tensor._indices_held.dtype
     else:
-        matrices, dtype = _matrices_of(tensor, target, dense_dim), dtypes.int64
+        matrices, dtype = _matrices_of(tensor, target, dense_dim, block), dtypes.int64
     count = _pattern.sparse_dims(matrices)
     _check_block(target, matrices._sizes[count - 2 : count], block)
     return compress(matrices, layout, block, dtype)
 
 
-def _matrices_of(tensor, target, dense_dim) -> SparseTensor:
+def _matrices_of(tensor, target, dense_dim, block) -> SparseTensor:
     """A strided tensor or one in coordinate format, with its matrices in sparse dimensions."""
     if is_sparse(tensor):
         if _pattern.sparse_dims(tensor) < 2:
@@ -278,7 +278,9 @@ def _matrices_of(tensor, target, dense_dim) -> SparseTensor:
             f"dense_to_sparse_{target[-3:].lower()}: dense_dim argument must be in [0,{most}] "
             f"range, but {dense} is given"
         )
-    return _elements.from_dense(tensor, tensor.ndim - dense)
+    count = tensor.ndim - dense
+    _check_block(target, tensor.shape[count - 2 : count], block)
+    return _elements.from_dense(tensor, count, block)
 
 
 def _check_block(target, sizes, block):

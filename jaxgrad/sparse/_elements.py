@@ -94,9 +94,11 @@ def without_padding(self: SparseTensor) -> SparseTensor:
     return sparse(values, kept, self._sizes, padding.is_coalesced)
 
 
-def from_dense(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
+def from_dense(self: Tensor, sparse_dim: int | None = None, block=None) -> SparseTensor:
     """The elements of a dense tensor that are not zero. Raises RuntimeError for a number of sparse
     dimensions that it has not, and in a trace.
+
+    block: the extents of the blocks of its matrices: all elements of a block that is not zero.
     """
     wanted = self.ndim if sparse_dim is None else sparse_dim
     if not 0 <= wanted <= self.ndim or (wanted == 0 and self.ndim):
@@ -105,10 +107,20 @@ def from_dense(self: Tensor, sparse_dim: int | None = None) -> SparseTensor:
         )
     array = np.asarray(concrete(self, "to_sparse()"))
     is_kept = (array != 0).any(tuple(range(wanted, self.ndim)))
+    if block is not None:
+        is_kept = _of_blocks(is_kept, *block)
     indices = np.stack(np.nonzero(is_kept)) if wanted else np.zeros((0, int(is_kept)), np.int64)
     indices = _pattern.as_indices(indices)
     operator = ops._coo_to_sparse if sparse_dim is None else ops._coo_to_sparse_dim
     return sparse(operator(self, indices), indices, self.shape, True)
+
+
+def _of_blocks(is_kept, height, width):
+    """Whether the block of an element of matrices has an element that is kept."""
+    *batch, rows, columns = is_kept.shape
+    parts = is_kept.reshape(*batch, rows // height, height, columns // width, width)
+    kept = np.broadcast_to(parts.any((-3, -1), keepdims=True), parts.shape)
+    return kept.reshape(is_kept.shape)
 
 
 def to_dense(self: SparseTensor) -> Tensor:

@@ -88,6 +88,13 @@ def soft_margin_loss(self, target, reduction=1) -> Tensor:
     return ops.soft_margin_loss(_dense(self), _dense(target), reduction)
 
 
+def cross_entropy_loss(self, target, *arguments, **options) -> Tensor:
+    """The loss of dense logits and sparse probabilities."""
+    if is_sparse(self):
+        raise _refusals.refusal("_log_softmax", self.layout)
+    return ops.cross_entropy_loss(self, _dense(target), *arguments, **options)
+
+
 def _dense(value):
     return to_dense(value) if is_sparse(value) else value
 

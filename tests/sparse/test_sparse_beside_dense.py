@@ -110,3 +110,31 @@ def test_one_element_is_coalesced():
     one = torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2))
     assert torch.cat([empty, empty]).is_coalesced() and torch.stack([empty, one]).is_coalesced()
     assert not torch.cat([one, one]).is_coalesced()
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        ("bsr", [[1, 2, 0, 0], [5, 6, 0, 0]]),
+        ("csc", [[1, 0, 0, 0], [0, 6, 0, 0]]),
+        ("bsc", [[1, 2, 0, 0], [5, 6, 0, 0]]),
+    ],
+)
+def test_gradients_of_dense_tensors_at_zeros_in_blocks(layout, expected):
+    """A block holds zeros too, and so they are elements with a gradient."""
+    x = torch.tensor([[1.0, 0, 0, 0], [0, 2, 0, 0]], requires_grad=True)
+    options = {"blocksize": (2, 2)} if layout[0] == "b" else {}
+    blocks = x.to_sparse(layout=getattr(torch, f"sparse_{layout}"), **options)
+    (blocks.to_dense() * torch.arange(1.0, 9).reshape(2, 4)).sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_cross_entropy_with_sparse_probabilities():
+    x = (torch.arange(8.0, dtype=torch.float64).reshape(2, 4) / 5).requires_grad_()
+    target = torch.tensor([[1.0, 0, 0, 0], [0, 0.5, 0, 0.5]], dtype=torch.float64)
+    loss = torch.nn.functional.cross_entropy(x, target.to_sparse())
+    assert loss.item() == pytest.approx(1.5111541217815445)
+    loss.backward()
+    torch.testing.assert_close(x.grad, (x.detach().softmax(1) - target) / 2)
+    with pytest.raises(NotImplementedError, match="_log_softmax"):
+        torch.nn.functional.cross_entropy(target.to_sparse(), x.detach())
