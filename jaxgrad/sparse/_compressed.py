@@ -274,8 +274,9 @@ def _matrices_of(tensor, target, dense_dim, block) -> SparseTensor:
         return tensor
     dense, most = dense_dim or 0, tensor.ndim - 2
     if most < 0 or not 0 <= dense <= most:
-        raise RuntimeError(
-            f"dense_to_sparse_{target[-3:].lower()}: dense_dim argument must be in [0,{most}] "
+        kind = RuntimeError if most >= 0 and block is None else IndexError
+        raise kind(
+            f"dense_to_sparse_{target[-3:].lower()}: Dimension out of range: dense_dim argument must be in [0,{most}] "
             f"range, but {dense} is given"
         )
     count = tensor.ndim - dense

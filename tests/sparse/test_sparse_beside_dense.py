@@ -138,3 +138,12 @@ def test_cross_entropy_with_sparse_probabilities():
     torch.testing.assert_close(x.grad, (x.detach().softmax(1) - target) / 2)
     with pytest.raises(NotImplementedError, match="_log_softmax"):
         torch.nn.functional.cross_entropy(target.to_sparse(), x.detach())
+
+
+def test_dimensions_that_a_dense_tensor_has_not():
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.ones(3).to_sparse_csr()
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.ones(2, 2).to_sparse_bsr((1, 1), dense_dim=1)
+    with pytest.raises(RuntimeError, match="dense_dim argument must be in"):
+        torch.ones(2, 2).to_sparse_csr(dense_dim=1)
