@@ -276,8 +276,8 @@ def _matrices_of(tensor, target, dense_dim, block) -> SparseTensor:
     if most < 0 or not 0 <= dense <= most:
         kind = RuntimeError if most >= 0 and block is None else IndexError
         raise kind(
-            f"dense_to_sparse_{target[-3:].lower()}: Dimension out of range: dense_dim argument must be in [0,{most}] "
-            f"range, but {dense} is given"
+            f"dense_to_sparse_{target[-3:].lower()}: dense_dim argument must be in [0,{most}] "
+            f"range, but {dense} is given: Dimension out of range"
         )
     count = tensor.ndim - dense
     _check_block(target, tensor.shape[count - 2 : count], block)
