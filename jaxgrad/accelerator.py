@@ -121,11 +121,12 @@ def current_stream(device=None, /) -> Stream:
 
 
 def set_stream(stream: Stream, /):
-    """Do nothing: the work of a device is in order.
+    """Make the device of a stream the current one in this thread.
 
     >>> if jaxgrad.accelerator.is_available():
     ...     jaxgrad.accelerator.set_stream(jaxgrad.accelerator.current_stream())
     """
+    stream.select()
 
 
 def get_device_capability(device=None, /) -> dict:

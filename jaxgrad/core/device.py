@@ -258,6 +258,17 @@ def chosen_place(value) -> frozenset | None:
     return frozenset(value.devices()) if is_array and value.committed else None
 
 
+def are_apart(*values) -> bool:
+    """Whether no operator would take these arrays together, or the pending results in their place,
+    because they are on several devices.
+    """
+    try:
+        together("", values, True)
+    except RuntimeError:
+        return True
+    return False
+
+
 def together(name: str, arrays, is_strict: bool) -> tuple[tuple, frozenset | None]:
     """The arrays of a call, and the devices that they were moved to. A number without dimensions on
     the CPU goes along.

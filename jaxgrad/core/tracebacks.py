@@ -23,8 +23,11 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
+from ..late import LateModule
 from ..state.ownership import is_internal, root
 from .jax_internals import names_tracer
+
+out_of_memory = LateModule("jaxgrad.core.out_of_memory")
 
 P, R = ParamSpec("P"), TypeVar("R")
 
@@ -73,7 +76,10 @@ class set_traceback_filtering:
 
 
 def hide_frames(error: BaseException):
-    """Remove the frames of jaxgrad and JAX from the tracebacks of an exception and its causes."""
+    """Remove the frames of jaxgrad and JAX from the tracebacks of an exception and its causes. One
+    of JAX for want of memory gets PyTorch's class and words.
+    """
+    out_of_memory.mark(error)
     if not _filters or jax.config.jax_traceback_filtering == "off":
         return
     seen, chain = set(), [error]

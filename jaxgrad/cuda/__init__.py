@@ -29,9 +29,10 @@ from ..core.device import (
     wait_for,
 )
 from ..core.device import device as Device
+from ..core.out_of_memory import OutOfMemoryError as OutOfMemoryError
 from ..core.tracebacks import users_stacklevel
 from ..frontend.legacy_types import CUDA_TYPES
-from ..frontend.memory_stats import nested, with_pytorch_names
+from ..frontend.memory_stats import nested, summary_of, with_pytorch_names
 from ..frontend.random import initial_seed as initial_seed
 from ..frontend.stream import Event as _Event
 from ..frontend.stream import Stream as _Stream
@@ -50,8 +51,8 @@ from ._sensors import utilization as utilization
 
 globals().update(CUDA_TYPES)
 
-# what XLA raises where memory is short, and for all else that fails while a program runs
-OutOfMemoryError = AcceleratorError = jax.errors.JaxRuntimeError
+# what XLA raises for all that fails while a program runs
+AcceleratorError = jax.errors.JaxRuntimeError
 
 
 def is_available() -> bool:
@@ -266,7 +267,7 @@ class device:
     def __init__(self, device):
         self.idx, self.prev_idx = -1 if device is None else device, -1
         if not isinstance(self.idx, int):
-            self.idx = as_device(device).index
+            self.idx = _wanted(device).index
             self.idx = current_index("cuda") if self.idx is None else self.idx
 
     def __enter__(self):
@@ -553,14 +554,16 @@ _SYNC_GUARDS = "allow", "log", "disallow"
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
-    """Return what JAX's allocator counts, as text. Raises RuntimeError if the GPU does not exist.
+    """Return what JAX's allocator counts, as a table. Raises RuntimeError if the GPU does not
+    exist.
 
     >>> text = jaxgrad.cuda.memory_summary() if jaxgrad.cuda.is_available() else ""
     >>> isinstance(text, str)
     True
     """
-    counted = _jax_device_of(device).memory_stats() or {}
-    return "\n".join(f"{name:32}{number:>20,}" for name, number in sorted(counted.items()))
+    place = _wanted(device)
+    index = current_index("cuda") if place.index is None else place.index
+    return summary_of(_jax_device_of(device).memory_stats(), index)
 
 
 def empty_cache():
@@ -596,12 +599,12 @@ _record_memory_history = _snapshot = _dump_snapshot = memory_snapshot
 
 
 class Stream(_Stream):
-    """A block that changes nothing: XLA orders the work of a GPU.
+    """A block in which the GPU of the stream is the current one: XLA orders its work.
 
     >>> with jaxgrad.cuda.Stream() as stream:
     ...     y = jaxgrad.ones(3) * 2
     >>> stream.device
-    device(type='cuda')
+    device(type='cuda', index=0)
     """
 
     cuda_stream = 0  # CUDA's handle of its default stream
@@ -630,7 +633,8 @@ class Event(_Event):
 
 
 def stream(stream: Stream | None) -> Stream:
-    """Return a block that changes nothing: the stream itself, a new one for None.
+    """Return a block in which the GPU of a stream is the current one: the stream itself, one of
+    the current GPU for None.
 
     >>> with jaxgrad.cuda.stream(jaxgrad.cuda.Stream()):
     ...     y = jaxgrad.ones(3) * 2
@@ -642,7 +646,7 @@ def current_stream(device=None) -> Stream:
     """Return a stream of a GPU.
 
     >>> jaxgrad.cuda.current_stream().device
-    device(type='cuda')
+    device(type='cuda', index=0)
     """
     return Stream(device)
 
@@ -652,10 +656,11 @@ StreamContext = stream
 
 
 def set_stream(stream: Stream):
-    """Do nothing: the work of a device is in order.
+    """Make the GPU of a stream the current one in this thread.
 
     >>> jaxgrad.cuda.set_stream(jaxgrad.cuda.Stream())
     """
+    stream.select()
 
 
 def is_current_stream_capturing() -> bool:

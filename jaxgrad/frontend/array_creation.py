@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import aval as avals
-from ..core import deferred, executor, fork, promotion
+from ..core import deferred, elementary, executor, fork, promotion
 from ..core.bounded_cache import bounded
 from ..core.device import (
     as_device,
@@ -55,6 +55,11 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
     with jax.enable_x64(True):
         # jnp.asarray compiles for each new shape
         return jax.device_put(values, other_device(device))
+
+
+def from_host_beside(tensor: Tensor, values: np.ndarray) -> Tensor:
+    """A tensor of numpy values, on the device that another tensor was moved to."""
+    return wrap(elementary.moved_beside(current(tensor)._value, from_host(values)))
 
 
 # an accelerator is given values at once, while Python goes on

@@ -27,7 +27,7 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
-from .array_creation import along, from_host
+from .array_creation import along, from_host, from_host_beside
 
 warnings_once = LateModule("jaxgrad.tape.warn_once")
 
@@ -431,7 +431,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     numbers = np.asarray(concrete(input, "nonzero()"))
     if as_tuple:
         numbers = np.atleast_1d(numbers)
-    places = wrap(from_host(np.argwhere(numbers)))
+    places = from_host_beside(input, np.argwhere(numbers))
     dual.show(places, (1, len(places)))  # PyTorch writes the places dimension by dimension
     return ops.unbind(places, 1) if as_tuple else _into(out, places)
 

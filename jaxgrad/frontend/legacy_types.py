@@ -147,9 +147,11 @@ globals().update(TYPES)
 _tensor_classes = {*TYPES.values(), *CUDA_TYPES.values()}
 
 
-def dtype_of(name: str) -> dtypes.dtype:
-    """The dtype of a type by its name, "torch.FloatTensor". Raises ValueError for another text."""
+def place_and_dtype_of(name: str) -> tuple[str, dtypes.dtype]:
+    """The type of device and the dtype of a type by its name, "torch.FloatTensor". Raises
+    ValueError for another text.
+    """
     module, _, short = name.rpartition(".")
     if module not in ("torch", "torch.cuda") or short not in DTYPES:
         raise ValueError(f"invalid type: {name!r}; a type is like 'torch.FloatTensor'")
-    return DTYPES[short]
+    return "cuda" if module == "torch.cuda" else "cpu", DTYPES[short]

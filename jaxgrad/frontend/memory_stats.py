@@ -46,3 +46,22 @@ def nested(stats: dict) -> dict:
             inner = inner.setdefault(part, {})
         inner[last] = number
     return result
+
+
+def summary_of(counted: dict | None, index: int) -> str:
+    """A table of counts of JAX, those of bytes in MiB, for the GPU of an index.
+
+    >>> from jaxgrad.frontend.memory_stats import summary_of
+    >>> print(summary_of({"bytes_in_use": 3 << 20, "num_allocs": 2}, 1))
+    |     PyTorch CUDA memory summary, device ID 1     |
+    |--------------------------------------------------|
+    | bytes_in_use                   |         3.0 MiB |
+    | num_allocs                     |               2 |
+    """
+    lines = [f"|{f'PyTorch CUDA memory summary, device ID {index}':^50}|", f"|{'-' * 50}|"]
+    for name, count in sorted((counted or {}).items()):
+        number = f"{count / 2**20:,.1f} MiB" if "bytes" in name else f"{count:,}"
+        lines.append(f"| {name:30} | {number:>15} |")
+    if not counted:
+        lines.append(f"|{'JAX counts no memory of this device':^50}|")
+    return "\n".join(lines)

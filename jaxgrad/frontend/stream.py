@@ -6,14 +6,22 @@ from __future__ import annotations
 
 import time
 
-from ..core.device import as_device, current_index, default_device, device, wait_for
+from ..core.device import (
+    as_device,
+    current_index,
+    default_device,
+    has,
+    set_current_index,
+    wait_for,
+)
+from ..core.device import device as Device
 
 
 class Stream:
-    """A block that changes nothing: XLA orders the work of a device.
+    """A block in which the stream's device is the current one: XLA orders the work of a device.
 
-    device: by default that of new tensors. priority: kept, without effect. All streams of a device
-    are equal, since their work is in one order.
+    device: by default that of new tensors; without an index the current one. priority: kept,
+    without effect. All streams of a device are equal, since their work is in one order.
 
     >>> with jaxgrad.Stream():
     ...     pass
@@ -24,10 +32,13 @@ class Stream:
     stream_id = 0
 
     def __init__(self, device=None, priority: int = 0, **_):
-        self.device, self.priority = self._device(device), priority
+        place, self.priority = self._device(device), priority
+        is_indexed = place.type == "cpu" or place.index is not None
+        self.device = place if is_indexed else Device(place.type, current_index(place.type))
+        self._around = []
 
     @staticmethod
-    def _device(argument) -> device:
+    def _device(argument) -> Device:
         return default_device() if argument is None else as_device(argument)
 
     @property
@@ -40,22 +51,27 @@ class Stream:
         """PyTorch's number of the kind of device: 0 for a CPU, 1 for CUDA, -1 for others."""
         return {"cpu": 0, "cuda": 1}.get(self.device.type, -1)
 
-    def _place(self):
-        return self.device.type, current_index(self.device.type) if self.device.index is None else (
-            self.device.index
-        )
-
     def __eq__(self, other):
-        return isinstance(other, Stream) and self._place() == other._place()
+        return isinstance(other, Stream) and self.device == other.device
 
     def __hash__(self):
-        return hash(self.device.type)
+        return hash(self.device)
+
+    def select(self):
+        """Make the device the current one in this thread, if it exists."""
+        index = self.device.index
+        if index is not None and has(self.device.type) and index != current_index(self.device.type):
+            set_current_index(self.device)
 
     def __enter__(self):
+        self._around.append(current_index(self.device.type))
+        self.select()
         return self
 
     def __exit__(self, *_):
-        pass
+        around = self._around.pop()
+        if around != current_index(self.device.type):
+            set_current_index(Device(self.device.type, around))
 
     def synchronize(self):
         """Wait until all work of the device is done."""

@@ -260,10 +260,10 @@ class ConversionMethods:
             return self.to(dtype.device_type, dtype.dtype)
         if dtype is Tensor:
             return self.to(dtypes.get_default_dtype())
+        if isinstance(dtype, str):
+            return self.to(*legacy_types.place_and_dtype_of(dtype))
         if dtype is not None:
-            return self.to(
-                legacy_types.dtype_of(dtype) if isinstance(dtype, str) else dtypes.as_dtype(dtype)
-            )
+            return self.to(dtypes.as_dtype(dtype))
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 
@@ -293,7 +293,9 @@ class ConversionMethods:
         >>> y.is_cuda == jaxgrad.cuda.is_available()
         True
         """
-        place = "cuda" if device is None else as_device(device)
+        place = as_device("cuda" if device is None else device)
+        if place.type != "cuda":
+            raise RuntimeError(f"Invalid device, must be cuda device, but cuda() got {place}")
         return self.to(place, memory_format=memory_format)
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from .. import ops
 from ..autograd import enable_grad, grad
 from ..core import dtypes
-from ..frontend.array_creation import beside
+from ..frontend.array_creation import along, beside
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
@@ -251,7 +251,7 @@ def ctc_loss(
     if zero_infinity:
         losses = ops.where(losses == math.inf, 0, losses)
     if reduction == 1:
-        return (losses / target_lengths.to(losses.dtype).clamp_min(1)).mean()
+        return (losses / target_lengths.clamp_min(1)).mean()
     losses = reduced(losses, reduction)
     return losses.squeeze(0) if reduction == 0 and not is_batched else losses
 
@@ -265,7 +265,7 @@ def _lengths(lengths, log_probs):
         )
     if not isinstance(lengths, Tensor):
         return tensor(list(lengths), dtype=dtypes.int64, device=beside(log_probs))
-    return lengths if lengths.ndim else lengths.unsqueeze(0)
+    return along(lengths if lengths.ndim else lengths.unsqueeze(0), log_probs)
 
 
 _ROUNDING = 8  # programs are compiled for multiples of so many labels

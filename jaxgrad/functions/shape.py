@@ -16,7 +16,7 @@ from ..core.pytorch_tensors import type_name
 from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..frontend import tensor_data
-from ..frontend.tensor_data import from_numpy
+from ..frontend.array_creation import from_host_beside
 from ..rules.shape import wrap_dim
 from ..tape.tensor import Tensor, concrete, is_concrete
 from ..tape.torch_function import api_boundary
@@ -316,7 +316,7 @@ def _repeated_positions(repeats, output_size):
             f"allocated size does not match required size: repeats add up to {counts.sum()}, and "
             f"output_size is {output_size}"
         )
-    return from_numpy(np.repeat(np.arange(counts.size, dtype=counts.dtype), counts))
+    return from_host_beside(repeats, np.repeat(np.arange(counts.size, dtype=counts.dtype), counts))
 
 
 @api_boundary

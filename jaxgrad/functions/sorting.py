@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ops
-from ..frontend.array_creation import from_host
-from ..tape.tensor import Tensor, concrete, wrap
+from ..frontend.array_creation import from_host_beside
+from ..tape.tensor import Tensor, concrete
 from ..tape.torch_function import api_boundary
 from .out import takes_exact_out
 
@@ -91,7 +91,7 @@ def _unique(
     (tensor([1, 3]), tensor([1, 0, 1]))
     """
     places, inverse, _ = _distinct("_unique()", input, None, _by_value)
-    return ops._unique_values(input, places), inverse if return_inverse else _nothing()
+    return ops._unique_values(input, places), inverse if return_inverse else _nothing(input)
 
 
 @api_boundary
@@ -108,11 +108,11 @@ def _unique2(
     places, *others = _distinct("_unique2()", input, None, _by_value)
     wanted = zip(others, (return_inverse, return_counts), strict=True)
     values = ops._unique_elements(input, places)
-    return values, *(other if flag else _nothing() for other, flag in wanted)
+    return values, *(other if flag else _nothing(input) for other, flag in wanted)
 
 
-def _nothing():
-    return wrap(from_host(np.zeros(0, np.int64)))
+def _nothing(input):
+    return from_host_beside(input, np.zeros(0, np.int64))
 
 
 def _asked(values, runs, *flags):
@@ -145,7 +145,8 @@ def _distinct(name, input, dim, order_of):
         rows = np.moveaxis(numbers, dim, 0).reshape(extent, input.numel() // max(extent, 1))
         shape = (extent,)
     places, inverse, counts = _runs(rows, order_of(rows))
-    return tuple(wrap(from_host(array)) for array in (places, inverse.reshape(shape), counts))
+    results = places, inverse.reshape(shape), counts
+    return tuple(from_host_beside(input, array) for array in results)
 
 
 def _runs(rows, order):

@@ -102,9 +102,9 @@ class Loading:
                 )
             return self._restored(location, size) if chosen is None else as_device(chosen.device)
         if isinstance(target, dict):
-            target = target.get(location, location)
-            is_name = isinstance(target, str)
-            return self._restored(target, size) if is_name else self._present(as_device(target))
+            target = target.get(location)
+            if isinstance(target, str) and target != "cpu":
+                return self._restored(target, size)
         if target is None:
             return self._restored(location, size)
         return self._present(as_device(target))

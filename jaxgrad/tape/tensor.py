@@ -13,7 +13,7 @@ import jax
 
 from ..core import dtypes, spread, world
 from ..core.aval import META, SPREAD, Aval, aval_of, has_numbers, seen_aval
-from ..core.device import device_of
+from ..core.device import are_apart, device_of, may_differ
 from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
@@ -299,11 +299,18 @@ class Tensor:
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the "
                 f"same size"
             )
-        if (gradient._aval.mode == META) != (self._aval.mode == META):
+        modes = gradient._aval.mode, self._aval.mode
+        is_elsewhere = may_differ() and META not in modes
+        if is_elsewhere:
+            is_elsewhere = are_apart(gradient._value, self._value)
+        if is_elsewhere or (modes[0] == META) != (modes[1] == META):
+            places = gradient.device, self.device
+            theirs, ours = [f"with device type '{place.type}'" for place in places]
+            if theirs == ours:
+                theirs, ours = [f"located on device with index '{p.index}'" for p in places]
             raise RuntimeError(
-                f"attempting to assign a gradient with device type '{gradient.device.type}' to a "
-                f"tensor with device type '{self.device.type}'. Please ensure that the gradient "
-                "and the tensor are on the same device"
+                f"attempting to assign a gradient {theirs} to a tensor {ours}. Please ensure that "
+                "the gradient and the tensor are on the same device"
             )
         wanted = _grad_dtype(self)
         if wanted not in (None, gradient.dtype):

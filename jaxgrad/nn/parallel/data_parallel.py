@@ -6,7 +6,15 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.device import DeviceLike, chosen_place, is_cpu, may_differ
+from ...core.device import (
+    DeviceLike,
+    accelerator,
+    as_device,
+    chosen_place,
+    devices_of,
+    is_cpu,
+    may_differ,
+)
 from ...names.missing import missing_in
 from ...tape.pytree import map_leaves
 from ...tape.tensor import Tensor
@@ -18,8 +26,8 @@ class DataParallel(Module):
     whole, on the device of the module. To use several devices, shard the batch by `jax.device_put`.
 
     module: the other one, an attribute and the prefix of all keys of the state dict. Tensors of the
-    CPU go to its device, as in PyTorch, and results to output_device. device_ids and dim are
-    accepted and have no effect.
+    CPU go to its device, as in PyTorch, and results to output_device. device_ids, by default those
+    of all accelerators, and dim are attributes and have no other effect.
 
     >>> net = jaxgrad.nn.DataParallel(jaxgrad.nn.Linear(2, 1))
     >>> list(net.state_dict()), net(jaxgrad.ones(3, 2)).shape
@@ -34,8 +42,11 @@ class DataParallel(Module):
         dim: int = 0,
     ):
         super().__init__()
-        self.module, self.device_ids, self.dim = module, [], dim
-        self.output_device = output_device
+        self.module, self.output_device, self.dim = module, output_device, dim
+        place = accelerator()
+        if device_ids is None or place is None:
+            device_ids = range(0 if place is None else len(devices_of(place.type)))
+        self.device_ids = [as_device(device).index for device in device_ids]
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module."""
