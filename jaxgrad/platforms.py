@@ -140,6 +140,21 @@ compiled, and not that a device has run it. `jaxgrad platforms NAME` prints one 
 - Operators that you define with `torch.library` in Python or NumPy call the host by
   `jax.pure_callback`. JAX lowers it only for the platform that it runs on: a program with it cannot
   be lowered for another one.
+
+A program of your own is lowered by `torch.export`, without a device too, and runs on each platform
+that you name:
+
+```python
+import jaxgrad as torch
+
+model, x = torch.nn.Linear(3, 2), torch.ones(4, 3)
+program = torch.export.export(model, (x,), platforms=("cpu", "cuda", "rocm", "tpu"))
+print(program.platforms, program.module()(x).shape)
+```
+
+```output
+('cpu', 'cuda', 'rocm', 'tpu') torch.Size([4, 2])
+```
 """
 
 

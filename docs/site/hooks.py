@@ -54,6 +54,7 @@ THREE, FOUR = (f"\n{'| --- ' * count}|" for count in (3, 4))
 ID = re.compile(r' id="([^"]+)"')
 # `<code>` in a sentence, not the one that a <pre> begins with
 NAME = re.compile(r"(?<!<span></span>)(<code>)([^<\n]+)(?=</code>)")
+CELL = re.compile(r"(<td\b.*?</td>)", re.DOTALL)
 HEADING = re.compile(
     r'(<h[34] class="name"[^>]*><span class="space">|<h[12] id="[^"]*">)([\w.]*)(</span>)?([\w.]*)'
     r'(?=$|<a class="headerlink")'
@@ -171,16 +172,19 @@ def marked_if_words(block):
 
 
 def on_post_page(output, page, config):
-    """Long names may break after dots and underscores, and in headings before a capital. The search
-    has its index by then.
+    """Long names may break after dots, underscores and slashes, and in headings and tables before a
+    capital. The search has its index by then.
     """
 
     def heading(match):
         first, last = (reference.parted(name, capitals=True) for name in match.group(2, 4))
         return f"{match[1]}{first}<wbr>{match[3]}{last}" if match[3] else match[1] + first
 
-    output = HEADING.sub(heading, output)
-    return NAME.sub(lambda code: code[1] + reference.parted(code[2]), output)
+    def names(text, capitals):
+        return NAME.sub(lambda code: code[1] + reference.parted(code[2], capitals), text)
+
+    parts = CELL.split(HEADING.sub(heading, output))  # the cells have odd places
+    return "".join(names(part, capitals=place % 2 == 1) for place, part in enumerate(parts))
 
 
 @event_priority(-100)  # after the plugin that writes the index

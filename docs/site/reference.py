@@ -94,7 +94,7 @@ ALIASES = {
 }
 ALIAS = re.compile(rf"\b({'|'.join(ALIASES)})\b")
 OPTIONS = {"FactoryOptions": FactoryOptions, "RandomOptions": RandomOptions}
-PART = re.compile(r"(?<=\w)([._]+)(?=[^\W\d_])")
+PART = re.compile(r"(?<=\w)([._/]+)(?=[^\W\d_])")
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 LONG_WORD = re.compile(r"[A-Za-z0-9]{20,}")
 OF_SOURCES = re.compile(r"\w\.py\b|is imported|of the table whose|leaf state")
@@ -304,8 +304,10 @@ def _text(annotation):
 
 
 def _default(value):
-    if value is inspect.Parameter.empty or (type(value) in (*PLAIN, tuple, Text)):
+    if value is inspect.Parameter.empty or (type(value) in (*PLAIN, Text)):
         return value
+    if type(value) is tuple:
+        return tuple(map(_default, value))
     if isinstance(value, enum.Enum):
         return Text(f"{type(value).__name__}.{value.name}")
     text, is_cut, _ = repr(value).partition(" at 0x")
@@ -668,8 +670,8 @@ def _module(space: str):
 
 
 def parted(name: str, capitals: bool = False) -> str:
-    """A long name may break after its dots and underscores, and before its capitals: without
-    `capitals` only those of words that are too long for a phone.
+    """A long name may break after its dots, underscores and slashes, and before its capitals:
+    without `capitals` only those of words that are too long for a phone.
     """
     shown = PART.sub(r"\1<wbr>", name)
     if capitals:

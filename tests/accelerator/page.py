@@ -9,6 +9,13 @@ NOTES = {
     "attention": "Milliseconds of causal attention and its gradients, by length.",
     "gpt2": "Tokens each second of a training step of GPT-2 of 124M parameters.",
 }
+COMMANDS = """\
+In a checkout these commands make such a report of your machine, or some parts of it:
+
+```sh
+make accelerator
+make accelerator ARGUMENTS="--minutes 5 --parts numerics training"
+```"""
 # differences that a page shows of a part
 MOST = 20
 
@@ -21,7 +28,7 @@ def page(report: dict) -> str:
             "**No accelerator: all of this ran on the CPU.** It shows that the command works.",
             "",
         ]
-    lines += ["| | |", "| --- | --- |"]
+    lines += [COMMANDS, "", "| | |", "| --- | --- |"]
     lines += [f"| {name} | {value} |" for name, value in machine.items()]
     for name, part in report["parts"].items():
         lines += ["", f"## {name}", "", NOTES[name], ""]

@@ -88,8 +88,8 @@ def text(x, y, words, kind="", anchor="start"):
 
 
 def subtitle(chart, scale):
-    of_unit = "" if chart["unit"] == RATIO else f"{chart['unit']}, and "
-    what = f"{of_unit}the ratio to {chart['base']}, which is 1"
+    of_unit = "" if chart["unit"] == RATIO else f" ({chart['unit']} in brackets)"
+    what = f"ratio to {chart['base']}{of_unit}"
     better = "more is better" if chart["more_is_better"] else "less is better"
     return f"{what}; {better}" + ("; logarithmic scale" if scale.is_logarithmic else "")
 
@@ -135,15 +135,15 @@ def bars(chart, row, subjects, top, places, scale):
     return elements
 
 
-def svg(chart):
-    """The text of the file."""
+def svg(chart, width=WIDTH):
+    """The text of the file. width: in pixels, of which a letter takes about 7."""
     rows = drawn(chart)
     places = columns(rows)
     drawn_bars = [(row, subject) for row, subjects in rows.items() for subject in subjects]
     ratios = [ratio(chart, row, subject) for row, subject in drawn_bars]
     at_bar = places[1]
     of_figures = max(len(figure_text(chart, *bar)) for bar in drawn_bars) * LETTER + 6
-    scale = Scale([r for r in ratios if r is not None], WIDTH - EDGE - of_figures - at_bar)
+    scale = Scale([r for r in ratios if r is not None], width - EDGE - of_figures - at_bar)
     body, y = [], 68
     for row, subjects in rows.items():
         body += bars(chart, row, subjects, y, places, scale)
@@ -157,10 +157,10 @@ def svg(chart):
     height = y + EDGE - GAP
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
             f"<title>{escape(chart['title'])}</title>",
             f"<style>{STYLE}</style>",
-            f'<rect class="paper" width="{WIDTH}" height="{height}" rx="8"/>',
+            f'<rect class="paper" width="{width}" height="{height}" rx="8"/>',
             text(EDGE, 22, chart["title"], "title"),
             text(EDGE, 39, subtitle(chart, scale), "muted"),
             *dict.fromkeys(grid),

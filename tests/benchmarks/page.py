@@ -14,6 +14,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILES = ("figures.json", "elsewhere.json")
 TEMPLATE = Path(__file__).with_name("figures.txt")
 HEAD = ["beside", "rows", "less", "within 5 %", "more", "median ratio", "largest ratio"]
+FRONT_PAGE = 520  # the width of its charts, which a phone shows at two thirds
 PEERS = ("JAX by hand", "torch", "torch.compile", "XLA", "HIPS autograd", "mlx")
 
 
@@ -106,6 +107,8 @@ def page(sections):
     text = text.replace("{summary}", "\n".join(summary(sections)))
     for letter, section in sections.items():
         text = text.replace(f"{{{letter}}}", charts_of(letter, section, files))
+    training = sections["h"][0] | {"title": "The time of a training step"}
+    files["front_page.svg"] = charts.svg(training, width=FRONT_PAGE)
     return text, files
 
 
