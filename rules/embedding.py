@@ -23,7 +23,7 @@ def _check_indices(name, indices):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{dtype.scalar_type}Tensor instead (while checking arguments "
-            f"for {name})"
+            f"for {name}). Indices are integers: convert them with .long()"
         )
 
 

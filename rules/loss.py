@@ -267,6 +267,13 @@ def _check_target(name, self, target, weight):
             f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({batch})."
         )
     expected = [*self.shape[:axis], *self.shape[axis + 1 :]]
+    if self.ndim < 3 and target.ndim > 1:
+        is_column = target.shape[1:] == (1,)
+        what = "drop its last dimension by squeeze(1)" if is_column else "it holds a class a row"
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported: the target of "
+            f"{name} has shape {list(target.shape)}; {what}"
+        )
     if list(target.shape) != expected:
         raise RuntimeError(
             f"Expected target size {expected}, got {list(target.shape)}: {name} of an input of "

@@ -57,12 +57,14 @@ def _sizes(shape):
 _OF_MATRICES = "expected m1 and m2 to have the same dtype, but got: {first} != {second}"
 _OF_BATCHES = "expected scalar type {First} but found {Second}"
 _OF_VECTORS = "dot : expected both vectors to have same dtype, but found {First} and {Second}"
+_OF_LAYER = "mat1 and mat2 must have the same dtype, but got {First} and {Second}"
 _OF_ADDED = "self and mat2 must have the same dtype, but got {First} and {Second}"
 _OF_MATRIX_AND_VECTOR = "addmv input tensors must have the same dtype, but got {all}"
 
 # PyTorch's words, by which programs tell these errors
 _TWO_DTYPES = {
     **dict.fromkeys(("mm", "linear", "matmul"), _OF_MATRICES),
+    "linear with a bias": _OF_LAYER,
     **dict.fromkeys(("bmm", "baddbmm"), _OF_BATCHES),
     **dict.fromkeys(("dot", "vdot"), _OF_VECTORS),
     **dict.fromkeys(("addmm", "addbmm"), _OF_ADDED),
@@ -86,6 +88,9 @@ def _check_dtypes(name, *operands):
             Second=second.scalar_type,
             all=names,
         )
+        if name.startswith("linear"):
+            roles = f"the input has {operands[0].dtype}, the weight {operands[1].dtype}"
+            raise RuntimeError(f"{name}: {words}: {roles}; convert one of them with .to(dtype)")
         raise RuntimeError(f"{name}: {words}: convert with .to(dtype)")
     promotion.refuse(name, operands[0], dtypes.BOOLEAN)
 
@@ -109,9 +114,15 @@ def _check_matrices(name, **operands):
 def _check_product(name, first, second):
     """Check two shapes of matrices."""
     if first[1] != second[0]:
+        reason = f"{name} needs as many columns in the first as rows in the second"
+        if name == "linear":
+            reason = (
+                f"the last dimension of the input of linear must be {second[0]} (in_features), and "
+                f"is {first[1]}; flatten(1) joins all dimensions but the first"
+            )
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({_sizes(first)} and {_sizes(second)}): "
-            f"{name} needs as many columns in the first as rows in the second"
+            f"{reason}"
         )
 
 
@@ -386,7 +397,7 @@ def linear(input, weight, bias=None):
             f"weight of shape {list(weight.shape)}"
         )
     _check_matmul("linear", input.shape, weight.shape[::-1])
-    _check_dtypes("linear", input, weight)
+    _check_dtypes("linear" if bias is None else "linear with a bias", input, weight)
     product = _contract(_flat(input), _rows(weight), ((1,), (1,)))
     product = jnp.reshape(product, input.shape[:-1] + weight.shape[:-1])
     return product if bias is None else _added("linear", bias, product)

@@ -279,6 +279,8 @@ def resolve(
     if too_large is not None:
         raise LargeNumber(f"{name}(): {too_large}")
     if len(reasons) == 1:
+        if reasons[0].endswith("must be Tensor, not tuple"):
+            reasons[0] += " (a layer such as LSTM returns a tuple: pass one of its elements)"
         raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
     got = ", ".join(
         [*map(describe, args), *(f"{key}={describe(value)}" for key, value in kwargs.items())]

@@ -52,11 +52,6 @@ RESULT = (
     "arrays by jaxgrad.to_jax(function), or return jax.numpy.asarray(tensor)"
 )
 
-CONVERTING = (
-    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-    "Consider using tensor.detach() first."
-)
-
 
 class LazyMethod:
     """A method of `Tensor` that is made at its first use and then replaces this descriptor.
@@ -316,7 +311,7 @@ class TensorMethods:
     @api_boundary
     def __float__(self):
         if self._requires_grad:
-            warnings.warn(CONVERTING, UserWarning, stacklevel=users_stacklevel())
+            warnings.warn(tensor_data.CONVERTING, UserWarning, stacklevel=users_stacklevel())
         return float(_real_number(self, "double"))
 
     @api_boundary

@@ -33,6 +33,11 @@ from ..tape.tensor import Tensor, abstract_value, concrete, held, hold, wrap
 from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
 
+CONVERTING = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
 storages = LateModule("jaxgrad.frontend.storages")
 storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
@@ -341,6 +346,8 @@ def _from_python(data, dtype):
     kinds = set(map(type, leaves))
     natural = _common_dtype(kinds, leaves)
     if not kinds <= {bool, int, float, complex}:
+        if any(isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves):
+            warnings.warn(CONVERTING, UserWarning, stacklevel=users_stacklevel())
         leaves = [_number(leaf) for leaf in leaves]
     values = np.array(leaves, dtype=None if leaves else natural.numpy)
     wanted = named_dtypes.of_tensor(natural) if dtype is None else dtype
@@ -479,7 +486,10 @@ def _leaf_dtype(leaf):
             return _python_dtype(kind)
     if is_symbolic(leaf):
         return _python_dtype(int)
-    raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+    raise RuntimeError(
+        f"Could not infer dtype of {type(leaf).__name__}: a tensor is made of numbers, tensors and "
+        "arrays, and of lists of them"
+    )
 
 
 def _number(leaf):

@@ -193,7 +193,12 @@ def _value(output, has_aux):
     name = "grad_and_value(f)(*args)"
     output, aux = split_aux(name, output, has_aux)
     if not isinstance(output, Tensor):
-        raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(output)}")
+        what = "return the loss alone, or has_aux=True and the pair (loss, the rest)"
+        if not isinstance(output, tuple | list | dict):
+            what = "return the tensor itself, without item()"
+        raise RuntimeError(
+            f"{name}: Expected f(*args) to return a Tensor, got {type(output)}: {what}"
+        )
     if output.ndim:
         raise RuntimeError(
             f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {output.ndim} "

@@ -168,6 +168,12 @@ def vjp(func, *primals, has_aux: bool = False):
 
     @shows_users_frames
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
+        if not isinstance(retain_graph, bool):
+            kind = type(retain_graph).__name__
+            raise TypeError(
+                f"vjp_fn(): argument 'retain_graph' must be bool, not {kind}: the cotangents of "
+                "several outputs are one tuple, as the outputs are"
+            )
         leaves, structure = flatten(ordered_as(run.structure, cotangents))
         if structure != run.structure:
             raise RuntimeError(

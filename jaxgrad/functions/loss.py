@@ -103,7 +103,10 @@ def cosine_embedding_loss(
     """
     input1, input2, target = widened(input1, input2, target)
     if target.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported: cosine_embedding_loss "
+            f"takes 1 or -1 for each row, and got a target of shape {list(target.shape)}"
+        )
     dim = target.ndim
     if input1.ndim != dim + 1 or input2.ndim != dim + 1:
         raise RuntimeError(

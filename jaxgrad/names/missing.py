@@ -87,7 +87,10 @@ def why_missing(module: str, name: str) -> str:
 
 
 # where a function or class is looked for that programs expect in another module
-_PLACES = ("torch", "torch.nn.functional", "torch.nn", "torch.optim", "torch.optim.lr_scheduler")
+_PLACES = (
+    *("torch", "torch.nn.functional", "torch.nn", "torch.optim", "torch.optim.lr_scheduler"),
+    *("torch.linalg", "torch.fft"),
+)
 
 
 def suggestion(module: str, name: str) -> str:
@@ -95,9 +98,10 @@ def suggestion(module: str, name: str) -> str:
     place = next((place for place in _PLACES if reasons().get(f"{place}.{name}") == ""), None)
     if place is not None:
         return f"; it is {place}.{name}"
-    known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
-    near = difflib.get_close_matches(name, known, 1, 0.75)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    # jaxgrad.jit is no module
+    known = {name.lower(): name for name in sorted(dir(sys.modules.get(module)), reverse=True)}
+    near = difflib.get_close_matches(name.lower(), known, 1, 0.8)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 @functools.cache

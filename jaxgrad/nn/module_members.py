@@ -69,7 +69,7 @@ class Members:
                 return members[name]
         if interception.read is not None:
             note(self)  # it may be set later
-        raise AttributeError(_no_attribute(self, name))
+        raise AttributeError(_no_attribute(self, name), name=name, obj=self)
 
     def _assign(self, name: str, value):
         """The work of `Module.__setattr__`."""
@@ -113,7 +113,7 @@ class Members:
         if group == "_parameters":
             raise TypeError(
                 f"cannot assign '{_type_of(value)}' as parameter '{name}' (torch.nn.Parameter or "
-                "None expected)"
+                f"None expected){_OF_TENSOR if isinstance(value, Tensor) else ''}"
             )
         if group == "_modules":
             raise TypeError(
@@ -372,6 +372,8 @@ _BEFORE_INIT = "cannot assign {} before Module.__init__() call: call super().__i
 
 def _no_attribute(module, name: str) -> str:
     text = f"{type(module).__name__!r} object has no attribute {name!r}"
+    if name in ("device", "dtype"):
+        return f"{text}: its parameters have one, as in next(module.parameters()).{name}"
     # as of DataParallel, DistributedDataParallel and AveragedModel
     inner = (module.__dict__.get("_modules") or {}).get("module")
     if inner is None:
@@ -391,6 +393,7 @@ def _hint(module) -> str:
     return ": take the layer, nn.ReLU() in place of relu" if callable(module) else ""
 
 
+_OF_TENSOR = ": wrap it in nn.Parameter, or write its values by copy_ under no_grad()"
 _GROUPS = {"_parameters": "parameters", "_modules": "module", "_buffers": "buffer"}
 
 # A name in one group may not be reassigned to a later group.

@@ -111,7 +111,8 @@ def _refuse_one_value(input, count):
     """Raise if a channel or group has one element, whose variance is 0: `count` times its size."""
     if count * math.prod(input.shape[2:]) == 1:
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.shape}"
+            f"Expected more than 1 value per channel when training, got input size {input.shape}: "
+            "give it larger batches (a DataLoader drops the rest by drop_last=True), or call eval()"
         )
 
 

@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import no_grad
@@ -177,7 +178,14 @@ class ModuleState(Members):
         3.0
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            what = (
+                "torch.load of the path"
+                if isinstance(state_dict, str | PathLike)
+                else "state_dict()"
+            )
+            raise TypeError(
+                f"Expected state_dict to be dict-like, got {type(state_dict)}. Pass what {what} gives"
+            )
         metadata = getattr(state_dict, "_metadata", None)
         state = OrderedDict((key, _as_jaxgrad_tensor(value)) for key, value in state_dict.items())
         if metadata is not None:

@@ -190,7 +190,8 @@ def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
         if target._tracked and target._node is None:
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation. "
-                f"{name} on a leaf of shape {list(target.shape)} goes into no_grad()"
+                f"Write `with torch.no_grad():` around {name} on a leaf of shape "
+                f"{list(target.shape)}"
             )
     # a write to an expanded tensor would set one element several times
     if target._aval.strides is not None and not overlapping and view_ops.overlaps(target._aval):
@@ -310,7 +311,8 @@ def _permit_view(name, target, alias):
     if (alias.base._tracked or target._tracked) and alias.base._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-            f"{name} on a view of a leaf of shape {list(alias.base.shape)} goes into no_grad()"
+            f"Write `with torch.no_grad():` around {name} on a view of a leaf of shape "
+            f"{list(alias.base.shape)}"
         )
 
 

@@ -59,7 +59,9 @@ def drawing(curves):
             f"<style>{STYLE}{LINES}</style>",
             f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
             text(EDGE, 22, "One script, one seed: the loss of a variational autoencoder", "title"),
-            text(EDGE, 39, f"the two lines differ by {difference:.0e} of the loss at most", "muted"),
+            text(
+                EDGE, 39, f"the two lines differ by {difference:.0e} of the loss at most", "muted"
+            ),
             f'<line x1="{LEFT}" x2="{WIDTH - EDGE}" y1="{HEIGHT - BASE}" y2="{HEIGHT - BASE}"/>',
             text(LEFT - 8, TOP + 4, f"{high:.1f}", "muted", "end"),
             text(LEFT - 8, HEIGHT - BASE + 4, f"{low:.1f}", "muted", "end"),

@@ -41,6 +41,11 @@ REFUSED = [
         "expected m1 and m2 to have the same dtype, but got: float != double",
     ),
     (
+        "F.linear(zeros(2, 3), zeros(2, 3, dtype=torch.float64), zeros(2))",
+        RuntimeError,
+        "mat1 and mat2 must have the same dtype, but got Float and Double",
+    ),
+    (
         "torch.bmm(zeros(1, 2, 3), zeros(1, 3, 2, dtype=torch.float64))",
         RuntimeError,
         "expected scalar type Float but found Double",

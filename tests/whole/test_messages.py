@@ -76,7 +76,49 @@ MISTAKES = [
     (lambda: torch.ones(2).item(), RuntimeError, "tolist() gives all of them"),
     (lambda: torch.ones(2).to("float32"), RuntimeError, "the dtype is torch.float32, without"),
     (lambda: nn.Linear(2, 2).to("half"), RuntimeError, "the dtype is torch.half, without"),
+    (lambda: torch.tensor({"a": 1}), RuntimeError, "of numbers, tensors and arrays, and of lists"),
+    # layers
+    (lambda: nn.Linear(8, 2)(torch.ones(1, 2, 4)), RuntimeError, "linear must be 8 (in_features)"),
+    (lambda: nn.Linear(3, 2)(scores.double()), RuntimeError, "the input has float64, the weight"),
+    (lambda: nn.BatchNorm1d(3)(scores[:1]), ValueError, "drop_last=True), or call eval()"),
+    (lambda: nn.Embedding(3, 2)(weights.detach()), RuntimeError, "convert them with .long()"),
+    (lambda: nn.Linear(3, 2).device, AttributeError, "next(module.parameters()).device"),
+    (
+        lambda: setattr(nn.Linear(3, 2), "weight", scores),
+        TypeError,
+        "wrap it in nn.Parameter, or write its values by copy_ under no_grad()",
+    ),
+    (lambda: nn.Linear(1, 1).load_state_dict("a.pt"), TypeError, "Pass what torch.load of the"),
+    (lambda: nn.Linear(1, 1).load_state_dict(nn.ReLU()), TypeError, "Pass what state_dict() gives"),
+    (
+        lambda: nn.Sequential(nn.LSTM(3, 2), nn.Linear(2, 1))(torch.ones(1, 4, 3)),
+        TypeError,
+        "a layer such as LSTM returns a tuple: pass one of its elements",
+    ),
+    (lambda: nn.utils.clip_grad_norm_(nn.Linear(1, 1), 1.0), TypeError, "pass its parameters()"),
+    # autograd and func
+    (lambda: weights.long().sum().backward(), RuntimeError, "on the way, integers, or no_grad()"),
+    (lambda: weights.fill_(0), RuntimeError, "Write `with torch.no_grad():` around fill_"),
+    (
+        lambda: torch.func.vjp(torch.sin, classes.float())[1](weights, weights),
+        TypeError,
+        "the cotangents of several outputs are one tuple",
+    ),
+    (lambda: torch.func.grad(lambda x: (x.sum(), x))(weights), RuntimeError, "or has_aux=True"),
+    (lambda: torch.func.grad(lambda x: x.sum().item())(weights), RuntimeError, "without item()"),
+    # names that PyTorch removed
+    (lambda: torch.rfft, AttributeError, "it is torch.fft.rfft"),
     # losses
+    (
+        lambda: F.cross_entropy(scores, classes[:, None]),
+        RuntimeError,
+        "drop its last dimension by squeeze(1)",
+    ),
+    (
+        lambda: F.cosine_embedding_loss(scores, scores, scores),
+        RuntimeError,
+        "takes 1 or -1 for each row, and got a target of shape [2, 3]",
+    ),
     (lambda: nn.CrossEntropyLoss(scores, classes), RuntimeError, "nn.CrossEntropyLoss()(input, ta"),
     (lambda: F.cross_entropy(classes, scores), NotImplementedError, "the scores come first"),
     (
@@ -137,3 +179,9 @@ def test_message(mistake, kind, words):
     with pytest.raises(kind) as caught:
         mistake()
     assert words in str(caught.value)
+
+
+def test_a_tensor_made_of_tensors_that_require_grad_warns():
+    """Its elements become numbers, which have no gradients."""
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar"):
+        assert torch.tensor([weights[0], weights[1]]).tolist() == [1, 1]

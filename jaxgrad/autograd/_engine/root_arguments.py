@@ -81,8 +81,9 @@ def edges_of_outputs(outputs) -> list:
         if not current(output)._tracked:
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn: "
-                f"it has shape {list(output.shape)}, and nothing it was computed from requires "
-                "grad, or it was computed under no_grad"
+                f"it has shape {list(output.shape)}, and no path of operators leads from it to a "
+                "leaf that requires grad: look for a detach(), item(), numpy() or torch.tensor() "
+                "on the way, integers, or no_grad()"
             )
         edges.append(known_edge_of(output))
     return edges

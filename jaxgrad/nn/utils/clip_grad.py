@@ -41,6 +41,9 @@ def _total_norm(arrays, p):
 
 
 def _as_list(parameters) -> list[Tensor]:
+    if callable(getattr(parameters, "parameters", None)):
+        kind = type(parameters).__name__
+        raise TypeError(f"{kind!r} object is not iterable: pass its parameters()")
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
