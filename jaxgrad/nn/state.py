@@ -178,13 +178,11 @@ class ModuleState(Members):
         3.0
         """
         if not isinstance(state_dict, Mapping):
-            what = (
-                "torch.load of the path"
-                if isinstance(state_dict, str | PathLike)
-                else "state_dict()"
-            )
+            is_path = isinstance(state_dict, str | PathLike)
+            source = "torch.load of the path" if is_path else "state_dict()"
             raise TypeError(
-                f"Expected state_dict to be dict-like, got {type(state_dict)}. Pass what {what} gives"
+                f"Expected state_dict to be dict-like, got {type(state_dict)}. Pass what {source} "
+                "gives"
             )
         metadata = getattr(state_dict, "_metadata", None)
         state = OrderedDict((key, _as_jaxgrad_tensor(value)) for key, value in state_dict.items())
