@@ -456,8 +456,17 @@ def _gradient_dtype(grad_output, input_dtype):
     return input_dtype.numpy if input_dtype.itemsize == 2 else grad_output.dtype
 
 
+def _check_sizes(grad_output, output):
+    if grad_output.shape != output.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "
+            f"'output'; but {list(grad_output.shape)} does not equal {list(output.shape)}"
+        )
+
+
 def softmax_backward(grad_output, output, dim, input_dtype):
     """`output * (grad_output - sum(grad_output * output))`."""
+    _check_sizes(grad_output, output)
     grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = wide * (grad - jnp.sum(grad * wide, axes, keepdims=True))
     return result.astype(_gradient_dtype(grad_output, input_dtype))
@@ -473,6 +482,7 @@ def softmax_double_backward(grad, grad_output, dim, output):
 
 def log_softmax_backward(grad_output, output, dim, input_dtype):
     """`grad_output - exp(output) * sum(grad_output)`."""
+    _check_sizes(grad_output, output)
     grad, wide, axes = upcast_half(grad_output), upcast_half(output), _axes(output, dim)
     result = grad - jnp.exp(wide) * jnp.sum(grad, axes, keepdims=True)
     return result.astype(_gradient_dtype(grad_output, input_dtype))

@@ -54,12 +54,12 @@ def adaptive_max_pool3d_backward(grad_output, self, indices):
 
 def _sizes(name, self, output_size, dimensions):
     if len(output_size) != dimensions:
-        raise RuntimeError(f"{name}: output_size must be {dimensions}")
+        raise RuntimeError(f"{name}: output_size must be {dimensions} (internal error)")
     if min(output_size) < 0:
         shown = ", ".join(map(str, output_size))
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{shown}}}"
+            f"{{{shown}}}: Trying to create tensor with negative dimension"
         )
     aval.check_bytes((*self.shape[:-dimensions], *output_size), self.dtype)
     return output_size

@@ -111,7 +111,7 @@ def isclose(self, other, rtol=1e-5, atol=1e-8, equal_nan=False):
             "one dtype; convert one of them"
         )
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:  # NaN too
             raise RuntimeError(
                 f"{name} must be greater than or equal to zero, but got {tolerance:g}"
             )

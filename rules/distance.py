@@ -9,7 +9,7 @@ from jaxgrad.core import dtypes, promotion
 
 
 def _check_order(name, p):
-    if p < 0:
+    if not p >= 0:  # NaN too
         raise RuntimeError(f"{name} only supports non-negative p values, not {p}")
 
 

@@ -211,10 +211,9 @@ def index_add(self, dim, index, source, *, alpha=1):
     if source.shape != expected:
         raise RuntimeError(
             "index_add(): source tensor shape must match self tensor shape, excluding the "
-            "specified dimension, where it has "
-            f"the number of indices: it must be {list(expected)}. Got self.shape = "
-            f"{list(self.shape)} source.shape = "
-            f"{list(source.shape)}"
+            "specified dimension. Got self.shape = "
+            f"{list(self.shape)} source.shape = {list(source.shape)}; with this number of indices "
+            f"the source has shape {list(expected)}"
         )
     moved = (
         source
@@ -263,9 +262,8 @@ def _check_gathered(name, self, dim, index):
         _check_index_dtype(name, index)
     if index.size and max(index.ndim, 1) != max(self.ndim, 1):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as input tensor, but "
-            "it has shape "
-            f"{list(index.shape)} and the input {list(self.shape)}"
+            f"{name}(): Index tensor must have the same number of dimensions as self tensor (the "
+            f"input tensor), but it has shape {list(index.shape)} and the input {list(self.shape)}"
         )
     for other, (places, extent) in enumerate(zip(index.shape, self.shape, strict=False)):
         if index.size and other != dim and places > extent:
@@ -335,9 +333,12 @@ def scattered(name, self, dim, index, src):
             f"and {_dtype(src)}"
         )
     places, source = at_least_1d(index, src)
-    if index.size and (
-        places.ndim != source.ndim or any(map(operator.gt, places.shape, source.shape))
-    ):
+    if index.size and places.ndim != source.ndim:
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor, but "
+            f"their shapes are {list(index.shape)} and {list(src.shape)}"
+        )
+    if index.size and any(map(operator.gt, places.shape, source.shape)):
         raise RuntimeError(
             f"{name}(): Expected index {list(index.shape)} to be no larger than self "
             f"{list(self.shape)} apart from dimension "

@@ -108,7 +108,7 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
 
 def huber_loss(self, target, reduction, delta):
     """The loss has the dtype of `self`."""
-    if delta <= 0:
+    if not delta > 0:  # NaN too
         raise RuntimeError(
             f"huber_loss does not support non-positive values for delta, got {delta}"
         )

@@ -113,12 +113,12 @@ def _check_multi_margin(self, target, p, weight):
             f"samples (batch size). Expected target size [{rows}], but got {list(target.shape)}. "
             f"Input has shape {list(self.shape)}."
         )
-    _check_long("multi_margin_loss", target)
     if weight is not None and weight.shape != (count,):
         raise RuntimeError(
             f"inconsistent weight size, expected {count} but got {list(weight.shape)}: "
             "multi_margin_loss"
         )
+    _check_long("multi_margin_loss", target)
 
 
 def _refuse_other_targets(self, target, p, margin, weight, reduction):

@@ -240,7 +240,7 @@ def _check_renorm(self, p, dim, maxnorm):
     """Check the arguments, and return the dimensions of a slice."""
     if p <= 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
-    if maxnorm < 0:
+    if not maxnorm >= 0:  # NaN too
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")

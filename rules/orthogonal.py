@@ -220,8 +220,6 @@ def _reflections_backward(grad, right, packed, tau):
 def ormqr(self, input2, input3, left=True, transpose=False):
     matrices.check_matrix("torch.ormqr", self, "input")
     matrices.check_matrix("torch.ormqr", input3, "other")
-    matrices.check_numbers("torch.ormqr", self, input2)
-    matrices.check_numbers("torch.ormqr", self, input3)
     _check_batch("torch.ormqr", self, input2, input3)
     axis = -2 if left else -1
     if input3.shape[axis] != self.shape[-2]:
@@ -235,6 +233,8 @@ def ormqr(self, input2, input3, left=True, transpose=False):
             f"input.shape[-1]), got {list(input2.shape)}, {list(input3.shape)} and "
             f"{list(self.shape)}"
         )
+    matrices.check_numbers("torch.ormqr", self, input2)
+    matrices.check_numbers("torch.ormqr", self, input3)
     vectors = _vectors(self, input2.shape[-1])
     if left:
         return _reflected(vectors, input2, input3, transpose)

@@ -114,7 +114,7 @@ def narrow(self, dim, start, length):
     dim, start = _narrow_place(self.shape, dim, start)
     extent = self.shape[dim]
     if length < 0:
-        raise RuntimeError(f"narrow(): length must be non-negative, but got {length}.")
+        raise RuntimeError(f"narrow(): length must be non-negative. It is {length}")
     if start + length > extent:
         raise RuntimeError(
             f"start ({start}) + length ({length}) exceeds dimension size ({extent})."

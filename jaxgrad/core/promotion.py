@@ -344,7 +344,11 @@ def other_out(expected, dtype) -> str:
     words = "the output tensor's dtype is wrong, the out tensor must be same dtype as the result"
     if expected is dtypes.bool:
         words = "the operator does not support non-boolean outputs"
-    return f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead: {words}"
+    return (
+        f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead: {words}. "
+        f"Expected object of scalar type {expected.scalar_type} but got scalar type "
+        f"{dtype.scalar_type} for argument 'out'"
+    )
 
 
 _NAMES_OF_INTEGERS = {

@@ -81,8 +81,8 @@ class LKJCholesky(Distribution):
     def sample(self, sample_shape=()) -> Tensor:
         with no_grad():
             beta = Beta(*_beta_parameters(self.concentration, self.dim), validate_args=False)
-            shape, options = self._extended_shape(sample_shape), _options_of(self.concentration)
-            return _lkj_sample(beta.sample(sample_shape), _standard_normal(shape, **options))
+            values, shape = beta.sample(sample_shape), self._extended_shape(sample_shape)
+            return _lkj_sample(values, _standard_normal(shape, **_options_of(values)))
 
     log_prob = bound(lkj_log_prob)
 

@@ -213,6 +213,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
     """
     start = 0
     if storage_offset is not None:
+        if storage_offset < 0:
+            raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}: it is from 0")
         start = storage_offset - _offset_outside(input) - offset_of(input)
     shape, strides, before = input.shape, input.stride(), max(-start, 0)
     if abstract_value(input).strides is None and not before:

@@ -23,6 +23,7 @@ from ..core.host_values import values_or_array
 from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
+from ..tape.argument_types import is_index
 from ..tape.communicate import communicated
 from ..tape.sparse_tensor import implementation, is_compressed
 from ..tape.tensor import (
@@ -386,7 +387,8 @@ def _bounds(name, bounds, options):
             "it takes (high) or (low, high), and the size as a list"
         )
     for which, bound in arguments.items():
-        if isinstance(bound, bool) or not hasattr(bound, "__index__"):
+        is_int = is_index(bound) if isinstance(bound, Tensor) else hasattr(bound, "__index__")
+        if isinstance(bound, bool) or not is_int:
             raise TypeError(f"{name}(): argument '{which}' must be int, not {type(bound).__name__}")
     low, high = int(arguments.get("low", 0)), int(arguments["high"])
     if high >= 2**63 > low:

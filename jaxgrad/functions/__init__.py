@@ -112,8 +112,8 @@ FUNCTIONS = {
 
 # the functions that are methods of Tensor too
 METHODS = (
-    "_conj _is_all_true _is_any_true _neg_view adjoint allclose argwhere bernoulli bincount "
-    "corrcoef cov diagflat diff dsplit equal "
+    "_addmm_activation _conj _is_all_true _is_any_true _neg_view adjoint allclose argwhere "
+    "bernoulli bincount corrcoef cov diagflat diff dsplit equal "
     "fliplr flipud float_power hsplit index_put index_put_ inner is_nonzero "
     "is_same_size istft kron logdet lstsq lu matrix_power msort multinomial nanmean nanquantile "
     "narrow_copy norm prelu quantile repeat_interleave solve stft tensor_split unique "
@@ -178,6 +178,7 @@ SPARSE_METHODS = (
     "sparse_dim dense_dim sparse_mask _dimI _dimV to_sparse_csr to_sparse_csc to_sparse_bsr "
     "to_sparse_bsc crow_indices col_indices ccol_indices row_indices"
 )
+EARLY_SPARSE_METHODS = "smm sspaddmm"
 SPARSE_OPERATORS = (
     "_sparse_coo_tensor_with_dims_and_tensors _sparse_addmm _sparse_sum _indices _values indices "
     "values coalesce to_dense sparse_mask _indices_copy _values_copy indices_copy values_copy "
@@ -210,9 +211,11 @@ def install():
         source = (find,) if is_here else (getattr, Tensor)
         ops.compose(name, functools.partial(*source, name))
     ops.compose("quantized", lambda: importlib.import_module(f"{__name__}.quantized_kernels"))
-    for name in SPARSE_METHODS.split():
-        load = functools.partial(_of_sparse, "_tensor_methods", name)
-        setattr(Tensor, name, LazyMethod(name, load))
+    methods = (("_tensor_methods", SPARSE_METHODS), ("_early_names", EARLY_SPARSE_METHODS))
+    for module, names in methods:
+        for name in names.split():
+            load = functools.partial(_of_sparse, module, name)
+            setattr(Tensor, name, LazyMethod(name, load))
     for name in SPARSE_OPERATORS.split():
         ops.compose(name, functools.partial(_of_sparse, "_early_names", name))
 

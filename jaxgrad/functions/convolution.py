@@ -36,6 +36,8 @@ def edges(padding, kernel, stride, dilation):
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
+        stride = numbers_of("stride", stride, len(kernel))
+        dilation = numbers_of("dilation", dilation, len(kernel))
         if any(step != 1 for step in stride):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]

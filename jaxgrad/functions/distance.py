@@ -63,11 +63,13 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Return `x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`.
 
     x1, x2: tensors that broadcast, at least one floating point; the result lacks `dim`.
-    Raises RuntimeError if both are integers.
+    Raises RuntimeError if both are integers, or for a negative `eps`.
 
     >>> F.cosine_similarity(jaxgrad.tensor([[3.0, 4.0]]), jaxgrad.tensor([[6.0, 0.0]]))
     tensor([0.6000])
     """
+    if not eps >= 0:  # NaN too
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
     common = promotion.result_type(x1, x2)
     if common.category < dtypes.FLOATING:
         raise RuntimeError(

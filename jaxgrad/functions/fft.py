@@ -299,7 +299,14 @@ def _transformed(name, input, s, dim, needs_one=False):
 
 
 def _listed(numbers):
-    return [numbers] if isinstance(numbers, int) else list(numbers)
+    numbers = [numbers] if isinstance(numbers, int) else numbers
+    if not isinstance(numbers, list | tuple) or not all(map(_is_int, numbers)):
+        raise TypeError(f"s and dim of a transform must be tuple of ints, not {numbers!r}")
+    return list(numbers)
+
+
+def _is_int(value):
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 # of all

@@ -56,6 +56,7 @@ def takes_out(function, tags=frozenset(), sees_out=False, refusal=None):
 
 
 takes_exact_out = functools.partial(takes_out, tags=frozenset(["exact_out"]))
+takes_joined_out = functools.partial(takes_out, tags=frozenset(["type_error_out"]))
 takes_seen_out = functools.partial(takes_out, sees_out=True)
 takes_real_out = functools.partial(takes_out, tags=frozenset(["real_out"]))
 

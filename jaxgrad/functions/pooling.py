@@ -26,7 +26,7 @@ def _single_number(name, what, value) -> int:
     if len(numbers) != 1:
         raise RuntimeError(
             f"{name}() {what} must be an int, list of ints or tuple of ints of size 1 but got "
-            f"size {len(numbers)}: it should contain one int"
+            f"size {len(numbers)}: '{what}' should contain one int"
         )
     return numbers[0]
 
@@ -58,7 +58,7 @@ def _check_window(length, kernel_size, stride, padding, dilation):
     if padding > kernel_size // 2:
         raise RuntimeError(
             f"max_pool1d() padding should be at most half of kernel size, but got {padding=} and "
-            f"{kernel_size=}"
+            f"{kernel_size=}: pad should be at most half of effective kernel size"
         )
     count = (length + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1
     if count < 0:

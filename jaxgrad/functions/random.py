@@ -226,7 +226,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
     options["generator"] = generator
     requires_grad, target = options.pop("requires_grad", False), options.pop("_target", None)
     if target is not None:
-        options.setdefault("dtype", target.dtype)
+        dtype = dtypes.as_dtype(options.setdefault("dtype", target.dtype) or target.dtype)
+        if dtype is not target.dtype:
+            raise RuntimeError(
+                f"normal: dtype {dtype.scalar_type} does not match dtype of out parameter "
+                f"({target.dtype.scalar_type})"
+            )
     if size is not None:
         shape = shape_of("normal", size)
         options["_steps"] = _steps_of(target, shape)
@@ -265,7 +270,7 @@ def _normal(name, shape, options, mean, std) -> Tensor:
 
 def _check_deviation(std):
     if not isinstance(std, Tensor):
-        if isinstance(std, numbers.Number) and std < 0:
+        if isinstance(std, numbers.Number) and not std >= 0:  # NaN too
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         return
     if std.is_complex():

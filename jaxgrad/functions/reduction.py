@@ -298,6 +298,8 @@ def _widths(name, y, x, dx, dim):
                 f"{y.shape[dim]}"
             )
         return dim, diff(x).reshape([-1 if other == dim else 1 for other in range(y.ndim)])
+    if x.ndim < y.ndim:
+        x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape))
     return dim, diff(x, dim=dim)
 
 

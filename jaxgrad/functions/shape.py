@@ -21,7 +21,7 @@ from ..rules.shape import wrap_dim
 from ..tape.tensor import Tensor, concrete, is_concrete
 from ..tape.torch_function import api_boundary
 from .arguments import check_tensor
-from .out import takes_out
+from .out import takes_joined_out
 
 
 @api_boundary
@@ -85,7 +85,7 @@ def _map_tensors(name, function, tensors):
     return results[0] if is_one else results
 
 
-@takes_out
+@takes_joined_out
 def column_stack(tensors) -> Tensor:
     """Return tensors side by side, each vector as a column.
 
@@ -102,7 +102,7 @@ def column_stack(tensors) -> Tensor:
     return ops.cat([x.reshape(x.numel(), 1) if x.ndim < 2 else x for x in listed], 1)
 
 
-@takes_out
+@takes_joined_out
 def dstack(tensors) -> Tensor:
     """Return tensors joined along the third dimension.
 
@@ -556,7 +556,7 @@ def adjoint(input: Tensor) -> Tensor:
     return input.mH
 
 
-@takes_out
+@takes_joined_out
 def _chunk_cat(tensors, dim, num_chunks):
     """Return chunk by chunk what the tensors have: each is padded along `dim` with zeros to
     `num_chunks` equal chunks, a chunk is flattened, and the chunks of one number are concatenated.
@@ -572,12 +572,23 @@ def _chunk_cat(tensors, dim, num_chunks):
         raise RuntimeError(f"_chunk_cat expects positive num_chunks, but got {num_chunks}")
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    ndims = {tensor.ndim for tensor in tensors}
+    if dim < 0 and len(ndims) > 1:
+        raise RuntimeError(
+            "_chunk_cat expects non-negative dim when input tensors have different ndims, but got "
+            f"dim {dim} and ndims {sorted(ndims)}"
+        )
+    if dim >= min(ndims):
+        raise RuntimeError(
+            f"_chunk_cat expects dim < ndim for all input tensors, but got dim {dim} and ndims "
+            f"{sorted(ndims)}"
+        )
     dim = wrap_dim(dim, tensors[0].ndim)
     leading = tensors[0].shape[:dim]
     for tensor in tensors:
         if not tensor.numel():
             raise RuntimeError("_chunk_cat expects non-empty tensor")
-        if tensor.ndim <= dim or tensor.shape[:dim] != leading:
+        if tensor.shape[:dim] != leading:
             raise RuntimeError(
                 "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors, but got "
                 f"shapes {[list(other.shape) for other in tensors]} with dim {dim}"

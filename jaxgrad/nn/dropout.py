@@ -13,9 +13,15 @@ from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
 
 
-def _is_identity(input, p, training) -> bool:
+def _check_probability(p):
     if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        # the operator of PyTorch is the one that refuses NaN
+        kind = ValueError if p == p else RuntimeError
+        raise kind(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _is_identity(input, p, training) -> bool:
+    _check_probability(p)
     return not training or p == 0 or not input.numel()
 
 
@@ -161,8 +167,7 @@ def feature_alpha_dropout(
     >>> F.feature_alpha_dropout(jaxgrad.ones(1, 2, 3), training=False).shape
     torch.Size([1, 2, 3])
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    _check_probability(p)
     drop = dropouts.feature_alpha_dropout_ if inplace else dropouts.feature_alpha_dropout
     return drop(input, p, training)
 

@@ -234,7 +234,7 @@ class Operator:
         operands = with_first_tensor(args) if "number_first" in overloads.tags else args
         if operands is not args:
             return self.function(*operands, **kwargs)
-        if args and {*map(type, args)} <= PLAIN:
+        if args and type(args[0]) in PLAIN and not any(map(_holds_array, arguments)):
             self.refuse_numbers(args)
         return overloads(*args, **kwargs)
 
@@ -450,6 +450,13 @@ def _holds_tensor(value) -> bool:
         if isinstance(value, list | tuple)
         else isinstance(value, Tensor)
     )
+
+
+def _holds_array(value) -> bool:
+    """Whether a value is, or holds, a tensor or an array of NumPy or JAX."""
+    if isinstance(value, list | tuple):
+        return any(map(_holds_array, value))
+    return isinstance(value, OPERANDS) and not isinstance(value, numbers.Number)
 
 
 def _holds_sparse(value) -> bool:

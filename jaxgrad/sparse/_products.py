@@ -97,11 +97,17 @@ def hspmm(mat1, mat2) -> SparseTensor:
 
 def smm(input, mat) -> SparseTensor:
     """The product of a sparse and a dense matrix, as a sparse matrix."""
+    _need_sparse("smm", input)
     rows = hspmm(input, mat)
     row, columns = needed(rows, "smm"), rows.shape[1]
     indices = np.stack([np.repeat(row[0], columns), np.tile(np.arange(columns), row.shape[1])])
     values = ops.reshape(values_of(rows), (-1,))
     return sparse(values, _pattern.as_indices(indices), rows._sizes, True)
+
+
+def _need_sparse(name, input):
+    if not is_sparse(input):
+        raise RuntimeError(f"{name}: tensor.sspaddmm(...) can only be called on sparse tensors")
 
 
 def takes_old_sspaddmm(function):
@@ -114,8 +120,7 @@ def takes_old_sspaddmm(function):
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1) -> SparseTensor:
     """`beta * input + alpha * (mat1 @ mat2)` with a sparse `input` and a sparse `mat1`."""
-    if not is_sparse(input):
-        raise RuntimeError("sspaddmm: the tensor to which the product is added must be sparse")
+    _need_sparse("sspaddmm", input)
     product = smm(mat1, mat2)
     return add(mul(input, beta), product, alpha=alpha)
 

@@ -141,8 +141,7 @@ def check_fit(name, output: Aval, target: Tensor, result: str = "result"):
         raise RuntimeError(
             f"{name}: result type {kind} can't be cast to the desired output type {other}: "
             f"Expected {result} to be safely castable from {kind} dtype, but got {result} with "
-            f"dtype {other}. {promotion.other_out(output.dtype, target.dtype)}. Expected object of "
-            f"scalar type {kind} but got scalar type {other} for argument 'out'"
+            f"dtype {other}. {promotion.other_out(output.dtype, target.dtype)}"
         )
 
 
@@ -388,6 +387,11 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets, tags=frozenset(),
         permit(name, target, False)
         # not for its shape: out= resizes its target
         dtype = dtypes.bool if "bool_out" in tags else output.dtype
+        if "type_error_out" in tags and not promotion.can_cast(dtype, target.dtype):
+            raise TypeError(
+                f"{name}(): input types can't be cast to the desired output type "
+                f"{target.dtype.scalar_type}; {promotion.other_out(dtype, target.dtype)}"
+            )
         check_fit(name, make_aval(target.shape, dtype, output.mode), target, result)
         if is_exact and target.dtype is not output.dtype:
             raise RuntimeError(f"{name}: {promotion.other_out(output.dtype, target.dtype)}")

@@ -50,7 +50,7 @@ EXCLUSIVE = (
 TAGS = frozenset(
     (
         *("bits", "copy", "float8", "foreach", "may_copy", "no_method", "number_first", "old_form"),
-        *("parts", "separate_out", "warns"),
+        *("parts", "separate_out", "type_error_out", "warns"),
         *chain(*EXCLUSIVE),
     )
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
+from ..core.dtypes import INTEGRAL
 from ..core.pytorch_tensors import type_name
 
 # the types that an annotation excludes; others may have a conversion
@@ -43,6 +44,15 @@ def mistake_in(function: Callable, args: tuple, kwargs: dict, error: Exception) 
             place = None if name in kwargs else number
             return _refusal(function, name, place, wanted, value)
     return _without_attribute(function, bound.arguments, error)
+
+
+def is_index(value) -> bool:
+    """Whether a value is a tensor of one integer, without dimensions.
+
+    >>> is_index(jaxgrad.tensor(2)), is_index(jaxgrad.tensor(2.5)), is_index(None)
+    (True, False, False)
+    """
+    return getattr(value, "ndim", None) == 0 and value.dtype.category == INTEGRAL
 
 
 def _without_attribute(function, arguments, error) -> str | None:

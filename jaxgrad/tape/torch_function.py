@@ -94,7 +94,7 @@ _NO_NUMBERS = frozenset((complex, str, bytes, list, tuple, dict, type(None)))
 # the types that an annotation excludes before a call: a flag of another type would count as True
 _EXCLUDED = {
     "bool": _NO_NUMBERS | {int, float, Tensor},
-    "int": _NO_NUMBERS | {float, bool},
+    "int": _NO_NUMBERS | {float, bool, Tensor},  # of integers it may be one
     "float": _NO_NUMBERS,
     "Tensor": frozenset((bool, int, float, complex)),
     "str": _NO_NUMBERS - {str} | {bool, int, float},
@@ -187,7 +187,7 @@ def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
                     return result
             for name, place, excluded in checked:
                 value = args[place] if place < len(args) else kwargs.get(name, ...)
-                if type(value) in excluded:
+                if type(value) in excluded and not argument_types.is_index(value):
                     raise TypeError(argument_types.refusal(function, name, place, args, value))
             return function(*args, **kwargs)
         except Exception as error:
