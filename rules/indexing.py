@@ -238,7 +238,7 @@ def index_add_backward(grad, dim, index, source_shape, alpha):
 
 def gather(self, dim, index, *, sparse_grad=False):
     """The elements at the indices `index` along `dim`; the engine reads `sparse_grad`."""
-    dim = _check_gathered("gather", self, dim, index)
+    dim = _check_gathered("gather", self, dim, index, "input")
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
     source, places = at_least_1d(self, index)
@@ -255,15 +255,15 @@ def corner(tensor, extents, whole_dim=None):
     return tensor if (*wanted,) == tensor.shape else lax.slice(tensor, [0] * tensor.ndim, wanted)
 
 
-def _check_gathered(name, self, dim, index):
+def _check_gathered(name, self, dim, index, role="self"):
     """Check that `index` fits the tensor in all other dimensions; the dimension from 0."""
     dim = shapes.wrap_dim(dim, self.ndim)
     if index.size:
         _check_index_dtype(name, index)
     if index.size and max(index.ndim, 1) != max(self.ndim, 1):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as self tensor (the "
-            f"input tensor), but it has shape {list(index.shape)} and the input {list(self.shape)}"
+            f"{name}(): Index tensor must have the same number of dimensions as {role} tensor, "
+            f"but it has shape {list(index.shape)} and the input {list(self.shape)}"
         )
     for other, (places, extent) in enumerate(zip(index.shape, self.shape, strict=False)):
         if index.size and other != dim and places > extent:
