@@ -511,3 +511,36 @@ def test_other_names_of_torch_compiler():
     compiler.config.force_disable_caches = True
     with pytest.raises(NotImplementedError, match="load_compiled_function is not provided"):
         compiler.load_compiled_function(None)
+
+
+def test_a_compiled_module_is_called_with_other_tensors_that_all_live_on():
+    compiled, x = torch.compile(nn.Linear(2, 1)), torch.tensor([[1.0, 2.0]])
+    weights = [torch.full((1, 2), float(number), requires_grad=True) for number in range(3)]
+    bias = torch.zeros(1)
+    for number, weight in enumerate(weights):
+        tensors = {"_orig_mod.weight": weight, "_orig_mod.bias": bias}
+        output = torch.func.functional_call(compiled, tensors, x)
+        output.sum().backward()
+        assert output.tolist() == [[3.0 * number]]
+        assert weight.grad.tolist() == [[1.0, 2.0]]
+
+
+def test_members_that_code_replaces_in_their_dicts():
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("shift", torch.ones(1))
+            self.inner = nn.Identity()
+
+        def forward(self, x):
+            return self.inner(x) + self.shift
+
+    module, x = Shifted(), torch.tensor([-3.0])
+    compiled, replaced = torch.compile(module), [module.shift, module.inner]
+    assert compiled(x).tolist() == [-2.0]
+    module._buffers["shift"] = torch.full((1,), 5.0)
+    assert compiled(x).tolist() == [2.0]
+    module._modules["inner"] = nn.ReLU()
+    assert compiled(x).tolist() == [5.0]
+    module._buffers["shift"], module._modules["inner"] = replaced
+    assert compiled(x).tolist() == [-2.0]
