@@ -25,6 +25,7 @@ from .arguments import (
     aux_of,
     check_leaves,
     forget_leaves,
+    give_back,
     leaf_of,
     may_be_differentiated,
     positions_of,
@@ -126,6 +127,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
                 with reverse_mode(inner) as changed:
                     value, aux = _value(func(*arguments, **kwargs), has_aux)
                 check_leaves(inner)
+                give_back(leaves, inner)
                 nested |= recorded and reaches_others([value], inner)
                 gradients = _gradients(value, inner, nested)
                 forget_leaves(changed, inner, [value])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from .. import ops
+from ..autograd.grad_mode import no_grad
 from ..core import view_ops
 from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import forget
@@ -128,6 +129,14 @@ def leaf_of(value):
     leaf = unrecorded(value).requires_grad_()
     leaf_state(leaf).argument = value
     return leaf
+
+
+def give_back(values, leaves):
+    """Write to the arguments what the function wrote to their leaves, under `no_grad`."""
+    for value, leaf in zip(values, leaves, strict=True):
+        if isinstance(value, Tensor) and not value.requires_grad and leaf._version:
+            with no_grad():
+                value.copy_(unrecorded(leaf))
 
 
 def shown_as(like: Tensor, tensor: Tensor) -> Tensor:

@@ -28,6 +28,7 @@ from .arguments import (
     aux_of,
     check_leaves,
     forget_leaves,
+    give_back,
     leaf_of,
     may_be_differentiated,
     positions_of,
@@ -70,6 +71,7 @@ class LeafCall:
                 with reverse_mode(self.inner) as changed:
                     self.set_outputs(func(*replaced))
                 check_leaves(self.inner)
+                give_back(self.leaves, self.inner)
                 forget_leaves(changed, self.inner, self.outputs)
         finally:
             transforms.reset(token)

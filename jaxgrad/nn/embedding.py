@@ -90,9 +90,11 @@ def _row_index(what, number, count):
 
 
 def _renormalize(input, weight, max_norm, norm_type):
-    """Scale the rows that are looked up to a norm of at most `max_norm`."""
+    """Scale the rows that are looked up to a norm of at most `max_norm`. No derivative sees it: the
+    tangents of the weight stay, as gradients do.
+    """
     with no_grad():
-        ops.embedding_renorm_(weight, input, max_norm, norm_type)
+        ops.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
 
 
 _MODES = {"sum": 0, "mean": 1, "max": 2}

@@ -1,5 +1,7 @@
-"""Functions under `vmap` that write to their arguments, or return nested views of them."""
+"""Functions of jaxgrad.func that write to their arguments, or return nested views of them."""
 
+import chex
+import numpy as np
 import pytest
 
 import jaxgrad
@@ -223,3 +225,55 @@ def test_second_derivatives_of_a_compiled_jacobian():
     (gradient,) = jaxgrad.autograd.grad(sums(x), x, create_graph=True)
     (second,) = jaxgrad.autograd.grad(gradient.sum(), x)
     assert second.tolist() == [24.0, 48.0]
+
+
+def written_whole(w):
+    with jaxgrad.no_grad():
+        w.mul_(2)
+    return (w**3).sum()
+
+
+def written_in_part(w):
+    with jaxgrad.no_grad():
+        w[0].mul_(2)
+    return (w**3).sum()
+
+
+# what PyTorch 2.13 prints
+WRITTEN = {written_whole: ([2.0, 4.0], [12.0, 48.0]), written_in_part: ([2.0, 2.0], [12.0, 12.0])}
+
+
+@pytest.mark.parametrize("function", WRITTEN)
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        jaxgrad.func.grad,
+        lambda f: lambda w: jaxgrad.func.grad_and_value(f)(w)[0],
+        lambda f: lambda w: jaxgrad.func.vjp(f, w)[1](jaxgrad.tensor(1.0))[0],
+        jaxgrad.func.jacrev,
+        lambda f: lambda w: vmap(jaxgrad.func.grad(f))(w[None])[0],
+        lambda f: jaxgrad.compile(lambda w: jaxgrad.func.grad(f)(w)),
+        lambda f: lambda w: jaxgrad.func.grad(f)(w[:]),
+    ],
+)
+def test_a_write_without_history_reaches_the_argument(gradient, function):
+    w, (values, slopes) = jaxgrad.tensor([1.0, 2.0]), WRITTEN[function]
+    assert gradient(function)(w).tolist() == slopes
+    assert w.tolist() == values
+
+
+def test_a_maximal_norm_of_rows_in_transforms():
+    # the rows are scaled in place, and no derivative sees it, in forward mode neither
+    index = jaxgrad.tensor([0, 0])
+
+    def loss(table):
+        return (jaxgrad.nn.functional.embedding(index, table, max_norm=1.0) ** 2).sum()
+
+    table = jaxgrad.tensor([[3.0, 4.0], [0.3, 0.4]])
+    gradient = jaxgrad.func.grad(loss)(table)
+    chex.assert_trees_all_close(gradient.numpy(), np.float32([[2.4, 3.2], [0, 0]]), rtol=1e-5)
+    chex.assert_trees_all_close(table[0].numpy(), np.float32([0.6, 0.8]), rtol=1e-5)
+    table = jaxgrad.tensor([[3.0, 4.0], [0.3, 0.4]])
+    _, tangent = jaxgrad.func.jvp(loss, (table,), (jaxgrad.ones(2, 2),))
+    chex.assert_trees_all_close(tangent.numpy(), np.float32(5.6), rtol=1e-5)
+    chex.assert_trees_all_close(table[0].numpy(), np.float32([0.6, 0.8]), rtol=1e-5)
