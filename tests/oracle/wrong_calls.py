@@ -19,6 +19,8 @@ import torch
 from oracle import op_db
 
 COUNT = 8  # calls of an operator
+# wrong numbers, which are few enough that each run asks all
+ALWAYS = "nan", "-1.5", "tensor of floats"
 LARGEST = 2000  # elements of a sample
 DTYPES = torch.float32, torch.int64, torch.bool, torch.complex64
 # `dtype` and its like are ints in schemas
@@ -65,7 +67,7 @@ CHANGES = {
     "no row": lambda library, tensor: tensor[:0],
 }
 OUTS = {
-    **{dtype: to(dtype) for dtype in ("int64", "bool", "complex128", "float16")},
+    **{dtype: to(dtype) for dtype in ("int64", "bool", "complex128", "float16", "float64")},
     "on meta": CHANGES["on meta"],
     "another shape": lambda library, tensor: tensor.new_zeros((7,)),
     "a leaf": lambda library, tensor: tensor.clone().requires_grad_(),
@@ -85,7 +87,8 @@ def wrong_of_type(kind):
     if kind == "int":
         return none | text | {"1.5": 1.5, "bool": True, "list": [1], "2**70": 2**70, "1j": 1j}
     if kind in ("float", "number"):
-        return none | text | {"list": [1.5], "nan": float("nan"), "1j": 1j, "bool": True}
+        numbers = {"nan": float("nan"), "-1.5": -1.5, "1j": 1j}
+        return none | text | numbers | {"list": [1.5], "bool": True}
     if kind in ("List[int]", "List[int"):
         return none | text | {"1.5": 1.5, "list of floats": [1.5], "list of texts": ["a"]}
     if kind == "dtype":
@@ -242,6 +245,8 @@ def calls(seed, part=0, parts=1, count=COUNT):
         outs = [*_wrong_outs(entry, args, kwargs)]
         draw = random.Random(f"{seed} {entry.full_name}")
         drawn = draw.sample(wrong, min(count, len(wrong)))
+        names = {name for name, *_ in drawn}
+        drawn += [call for call in wrong if call[0].endswith(ALWAYS) and call[0] not in names]
         drawn += draw.sample(outs, min(count // 4, len(outs)))
         for change, some, named in drawn:
             yield Call(entry.full_name, change, entry.op, some, named)
