@@ -11,6 +11,7 @@ import functools
 import itertools
 import re
 import sys
+from typing import Any, NamedTuple
 
 import jax
 
@@ -19,7 +20,17 @@ from ..late import LateModule
 from ..state.ownership import is_internal, root
 from ._errors import Decided, UserError
 from ._extents import UNBOUNDED, Range
-from ._narrowing import fixed, joined, multiples, named, narrowed, raised, varies, with_remainders
+from ._narrowing import (
+    fixed,
+    joined,
+    multiples,
+    named,
+    narrowed,
+    raised,
+    renamed,
+    varies,
+    with_remainders,
+)
 from ._violations import reads_numbers, refusal
 from .dynamic_shapes import Shapes
 
@@ -79,31 +90,44 @@ def decided(shapes: Shapes, trace) -> tuple:
     Raises UserError where a size that is to vary decides what the code does.
     """
     with_products = False
+    attempt = _attempt(trace, shapes, with_products)
     for _ in range(MOST_TRACES):
-        try:
-            with _noting(shapes):
-                return trace(shaped(shapes, with_products)), shapes
-        except UserError:
-            raise
-        except Exception as error:
-            if not with_products and _is_of_product(error):
-                with_products = True
-                continue
-            further = _further(shapes, error)
-            if further is None:
-                raise refusal(shapes, error, functools.partial(_succeeds, trace)) from error
-            shapes = further
+        shapes, error = attempt.shapes, attempt.error
+        if error is None:
+            return attempt.result, shapes
+        if isinstance(error, UserError):
+            raise error
+        if not with_products and _is_of_product(error):
+            with_products = True
+            attempt = _attempt(trace, shapes, with_products)
+            continue
+        attempts = functools.partial(_attempt, trace, with_products=with_products)
+        further = _further(attempt, attempts)
+        if further is None:
+            raise refusal(shapes, error, functools.partial(_succeeds, trace)) from error
+        attempt = further if isinstance(further, Attempt) else attempts(further)
     raise UserError("the sizes that vary are not settled: give them names by Dim, or fix some")
+
+
+class Attempt(NamedTuple):
+    """A trace for some shapes: its result, or its error."""
+
+    shapes: Shapes
+    result: Any
+    error: Exception | None
+
+
+def _attempt(trace, shapes: Shapes, with_products: bool) -> Attempt:
+    try:
+        with _noting(shapes):
+            return Attempt(shapes, trace(shaped(shapes, with_products)), None)
+    except Exception as error:
+        return Attempt(shapes, None, error)
 
 
 def _succeeds(trace, shapes: Shapes) -> bool:
     """Whether a trace with other shapes comes to its end."""
-    try:
-        with _noting(shapes):
-            trace(shaped(shapes, with_products=True))
-    except Exception:
-        return False
-    return True
+    return _attempt(trace, shapes, with_products=True).error is None
 
 
 # ---- what a trace takes to be decided
@@ -137,8 +161,11 @@ def _may_be_equal(pair) -> bool:
 # ---- what becomes of sizes
 
 
-def _further(shapes: Shapes, error) -> Shapes | None:
-    """Shapes in which the sizes that an error names are decided; None if none of them may be."""
+def _further(attempt: Attempt, attempts) -> Shapes | Attempt | None:
+    """Shapes in which the sizes that an error names are decided, or an attempt with such; None if
+    none of them may be. attempts: makes the attempt for some shapes.
+    """
+    shapes, _, error = attempt
     message = with_remainders(str(error))
     symbols = named(shapes, message)
     is_open = isinstance(error, Decided) or inconclusive(error) is not None
@@ -154,15 +181,42 @@ def _further(shapes: Shapes, error) -> Shapes | None:
             return multiples(shapes, symbol, int(factor))
     optional = [s for s in symbols if s in shapes.optional]
     pairs = [pair for pair in itertools.combinations(symbols, 2) if _may_be_one(shapes, pair)]
+    if optional and len(symbols) > 1 and not is_open:
+        resolving = _resolving(attempt, optional, pairs, attempts)
+        if resolving is not None:
+            return resolving
     if pairs:
-        gone = next(symbol for symbol in reversed(pairs[0]) if symbol in shapes.optional)
-        (kept,) = {*pairs[0]} - {gone}
-        return joined(shapes, kept, gone)
+        return joined(shapes, *_ends(shapes, pairs[0]))
     if not symbols and _is_shape_error(error):
         optional = [s for s in shapes.ranges if s in shapes.optional][-1:]
     if optional or symbols or reads_numbers(error):
         return fixed(shapes, optional[-1:]) if optional else None
     return _without_differences(shapes)
+
+
+def _resolving(attempt, optional, pairs, attempts) -> Attempt | None:
+    """An attempt with one symbol less that does not raise the same error; None if there is none.
+
+    A size of the example may equal another one by chance, as the rows of a batch the channels.
+    """
+    shapes, _, error = attempt
+    fewer = [(symbol, str(shapes.sizes[symbol]), fixed(shapes, [symbol])) for symbol in optional]
+    fewer.reverse()
+    for kept, gone in [_ends(shapes, pair) for pair in pairs]:
+        fewer.append((gone, kept, joined(shapes, kept, gone)))
+    for symbol, other, candidate in fewer:
+        further = attempts(candidate)
+        is_same = str(further.error) == renamed(shapes, str(error), symbol, other)
+        if not is_same and not isinstance(further.error, UserError):
+            return further
+    return None
+
+
+def _ends(shapes, pair) -> tuple[str, str]:
+    """Of two symbols the one that stays, and the one that becomes it."""
+    gone = next(symbol for symbol in reversed(pair) if symbol in shapes.optional)
+    (kept,) = {*pair} - {gone}
+    return kept, gone
 
 
 def _without_differences(shapes: Shapes) -> Shapes | None:

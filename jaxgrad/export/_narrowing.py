@@ -20,9 +20,17 @@ def with_remainders(text: str) -> str:
 
 def named(shapes, message) -> list[str]:
     """The symbols in a message, also those of shapes as "s0xs1"."""
-    ends = dict.fromkeys(shapes.ranges, (r"\b", r"\b"))
-    ends |= dict.fromkeys(shapes.optional, ("", r"(?!\d)"))
-    return [s for s in shapes.ranges if re.search(s.join(ends[s]), message)]
+    return [s for s in shapes.ranges if re.search(_pattern(shapes, s), message)]
+
+
+def renamed(shapes, message, symbol, other: str) -> str:
+    """A message with another text in the place of a symbol."""
+    return re.sub(_pattern(shapes, symbol), other, message)
+
+
+def _pattern(shapes, symbol) -> str:
+    """What finds a symbol in a message; one without a name of the user may follow a letter."""
+    return f"{symbol}(?!\\d)" if symbol in shapes.optional else rf"\b{symbol}\b"
 
 
 def raised(shapes, symbols) -> Shapes:

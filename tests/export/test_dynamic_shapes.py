@@ -441,3 +441,22 @@ def test_examples_outside_of_a_range():
         export(signal, (torch.ones(4),), dynamic_shapes=(({0: Dim("n", min=1)},),))
     with pytest.raises(RuntimeError, match="top-level keys must be the arg names"):
         export(module_of(torch.sin), (torch.ones(4),), dynamic_shapes={"z": {0: n}})
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "kept"),
+    [  # torch 2.13 lets the same sizes vary
+        (nn.Linear(3, 2), (3, 3), {0}),
+        (nn.Conv2d(3, 4, 3), (3, 3, 8, 8), {0, 2, 3}),
+        (nn.GroupNorm(2, 4), (4, 4, 6), {0, 2}),
+    ],
+)
+def test_a_size_that_equals_another_one_by_chance(layer, shape, kept):
+    shapes = (dict.fromkeys(range(len(shape)), Dim.AUTO),)
+    program = export(layer, (torch.ones(shape),), dynamic_shapes=shapes)
+    (known,) = program._signature.inputs
+    assert {
+        number for number, extent in enumerate(known.extents) if extent != shape[number]
+    } == kept
+    other = torch.ones([size + (number in kept) for number, size in enumerate(shape)])
+    torch.testing.assert_close(program.module()(other), layer(other))
