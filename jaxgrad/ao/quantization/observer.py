@@ -564,6 +564,9 @@ default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
 default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
     scale=1.0 / 256.0, zero_point=0, dtype=named_dtypes.quint8, quant_min=0, quant_max=255
 )
+# the names of these two in older programs
+default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
+default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer
 default_reuse_input_observer = ReuseInputObserver
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(
     dtype=named_dtypes.qint8, qscheme=per_channel_symmetric

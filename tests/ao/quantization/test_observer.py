@@ -110,3 +110,13 @@ def test_compiled_observers():
 def test_what_raises(make, error, words):
     with warnings.catch_warnings(), pytest.raises(error, match=words):
         make()
+
+
+def test_older_names_of_fixed_ranges():
+    """The names that PyTorch has from before its ranges were in the names."""
+    old = q.default_affine_fixed_qparams_observer()
+    assert (old.scale.item(), old.zero_point.item()) == (1 / 256, 0)
+    old = q.default_symmetric_fixed_qparams_fake_quant()
+    assert (old.scale.item(), old.zero_point.item()) == (2 / 256, 128)
+    assert q.default_symmetric_fixed_qparams_observer().zero_point.item() == 128
+    assert q.default_affine_fixed_qparams_fake_quant().zero_point.item() == 0
