@@ -29,6 +29,10 @@ class EndedFile(RefusedFile, EOFError):
     """A file ends before what it holds does, or has no bytes."""
 
 
+class UnknownByteOrder(RefusedFile, ValueError):
+    """A file names an order of bytes that is neither little nor big."""
+
+
 class MissingFolder(RuntimeError, FileNotFoundError):
     """The folder of the path to which a file should be written does not exist."""
 

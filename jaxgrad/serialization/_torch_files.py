@@ -20,7 +20,7 @@ from ._instructions import Machine, Objects
 from ._listing import names_in
 from ._memory import Loading
 from ._objects import Rehearsal, TorchObjects
-from ._refused import shown
+from ._refused import UnknownByteOrder, shown
 from ._source import Source
 
 # imported late: few programs ask for it, and it imports all that a file may name
@@ -151,7 +151,9 @@ class Archive(_Files):
             return b"big" if is_big else b"little"
         order = self.source.read(record.offset, min(record.size, 16), "the byte order")
         if order not in (b"little", b"big"):
-            raise self.source.refuse(f"the byte order is {shown(order)}")
+            raise self.source.refuse(
+                f"Unknown endianness type: the byte order is {shown(order)}", UnknownByteOrder
+            )
         return order
 
     def record(self, machine, key):

@@ -295,6 +295,14 @@ def test_a_file_in_the_order_big_endian():
     assert third.tolist() == [1, 515]
 
 
+def test_an_order_of_bytes_that_is_none():
+    """A RefusedFile, and a ValueError as in PyTorch."""
+    data = instructions.archive(instructions.PLAIN, {"byteorder": b"middle"})
+    with pytest.raises(ValueError, match="Unknown endianness type") as caught:
+        load_bytes(data)
+    assert isinstance(caught.value, RefusedFile)
+
+
 @pytest.mark.parametrize("root", ["", "archive/", "model/", "a/b/"])
 def test_the_names_of_an_archive(root):
     data = instructions.archive(instructions.PLAIN, root=root)
