@@ -97,12 +97,16 @@ def lowered(program, platform: str) -> Lowered:
     dtypes = {str(kind.dtype) for kind in program.inputs if isinstance(kind, Aval)}
     dtypes |= {str(output.dtype) for output in program.outputs}
     takes_wide = bool(dtypes & {"torch.float64", "torch.complex128"}) or float in program.inputs
-    try:
-        with jax.enable_x64(program.wide):
-            traced = program.jitted.trace(*structs)
+    with jax.enable_x64(program.wide):
+        traced = program.jitted.trace(*structs)
+        try:
             text = traced.lower(lowering_platforms=(platform,)).as_text()
-    except NotImplementedError as error:
-        return Lowered(error=str(error))
+        except NotImplementedError as error:
+            return Lowered(error=str(error))
+        except ValueError:  # JAX's, for a platform on which this process cannot call Python
+            if "callback[" not in str(traced.jaxpr):
+                raise
+            return Lowered(calls_back=True)
     return facts(text, takes_wide)
 
 

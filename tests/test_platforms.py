@@ -1,7 +1,10 @@
 """The command `jaxgrad platforms`: facts from StableHLO, and what operators are on platforms."""
 
 import pathlib
+import types
 
+import jax
+import numpy
 import pytest
 
 from jaxgrad import platforms
@@ -25,6 +28,19 @@ def test_facts():
 
 def test_operators_of_xla_alone():
     assert set(platforms.row("sin").values()) == {platforms.Lowered()}
+
+
+@pytest.mark.parametrize("platform", platforms.PLATFORMS)
+def test_a_program_that_calls_python(platform):
+    """JAX lowers it for the platform of the process alone."""
+    shape = jax.ShapeDtypeStruct((2,), "float32")
+    program = types.SimpleNamespace(
+        inputs=(),
+        outputs=(),
+        wide=False,
+        jitted=jax.jit(lambda: jax.pure_callback(lambda: numpy.ones(2, "float32"), shape)),
+    )
+    assert platforms.lowered(program, platform) == platforms.Lowered(calls_back=True)
 
 
 def test_eigenvalues_have_no_kernel_on_tpus():

@@ -2,6 +2,7 @@
 `python tests/benchmarks/tpu_attention.py second bfloat16`, with libtpu; minutes for each program.
 """
 
+import importlib.util
 import os
 import sys
 import time
@@ -47,6 +48,8 @@ def compiled(function, dtype):
 
 
 if __name__ == "__main__":
+    if not importlib.util.find_spec("libtpu"):
+        sys.exit("skipped: the compiler for TPUs is not installed (pip install libtpu)")
     name, dtype = sys.argv[1:]
     begun = time.perf_counter()
     program = compiled(PROGRAMS[name], dtype)

@@ -230,3 +230,14 @@ def test_exchanges_take_the_time_of_their_slowest_link():
     assert gather("dp", {"dp": 64, "tp": 1}) == pytest.approx(7 / 8 * 8e9 / 400e9 / 0.8)
     assert gather("dp", {"dp": 8, "tp": 8}) == pytest.approx(7 / 8 * 8e9 / 50e9 / 0.8)
     assert gather("tp", {"dp": 8, "tp": 8}) == inside
+
+
+@pytest.mark.parametrize("arguments", [["tpus"], ["tiny", "--topology", "v5e:2x2"]])
+def test_nothing_is_compiled_for_tpus_without_their_compiler(arguments, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    scaling = __import__("scaling")
+    monkeypatch.setattr(scaling.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["scaling.py", *arguments])
+    scaling.main()
+    words = "skipped: the compiler for TPUs is not installed (pip install libtpu)\n"
+    assert capsys.readouterr().out == words

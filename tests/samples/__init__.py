@@ -74,7 +74,7 @@ class Marker:
 
 
 def _eye(module, x):
-    return module.eye(x.shape[-1], dtype=x.dtype)
+    return module.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
 def _triangle(module, x, part):
