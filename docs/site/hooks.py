@@ -181,10 +181,15 @@ def on_post_page(output, page, config):
         return f"{match[1]}{first}<wbr>{match[3]}{last}" if match[3] else match[1] + first
 
     def names(text, capitals):
-        return NAME.sub(lambda code: code[1] + reference.parted(code[2], capitals), text)
+        return NAME.sub(lambda code: code[1] + in_one(reference.parted(code[2], capitals)), text)
 
     parts = CELL.split(HEADING.sub(heading, output))  # the cells have odd places
     return "".join(names(part, capitals=place % 2 == 1) for place, part in enumerate(parts))
+
+
+def in_one(code):
+    """An arrow does not break."""
+    return code.replace("-&gt;", '<span class="arrow">-&gt;</span>')
 
 
 @event_priority(-100)  # after the plugin that writes the index
