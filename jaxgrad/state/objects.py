@@ -8,6 +8,7 @@ put back, and the context of a Function for intermediate results.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import operator
 import threading
@@ -181,5 +182,7 @@ def is_same_plain_value(value, known) -> bool:
 def show_change(name, known, value) -> str:
     """How a binding differs from the known one."""
     if isinstance(known, PLAIN) and isinstance(value, PLAIN):
-        return f"{name} was {known!r}, and is {value!r}"
+        # the text of a number may raise: that of a trace has no value to show
+        with contextlib.suppress(Exception):
+            return f"{name} was {known!r}, and is {value!r}"
     return f"{name} is bound to something else"

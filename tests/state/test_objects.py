@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import jaxgrad
 from jaxgrad.state.code import codes, full_cells, global_names, names_in
-from jaxgrad.state.objects import ObjectWalk
+from jaxgrad.state.objects import ObjectWalk, show_change
 
 STEP = 2.0
 
@@ -85,3 +85,15 @@ def test_containers_whose_classes_hide_what_they_hold():
 
     inner = jaxgrad.ones(1)
     assert any(value is inner for value in ObjectWalk().walk(Hidden([inner])))
+
+
+class Unshown(float):
+    """A number without a text, as that of a trace."""
+
+    def __repr__(self):
+        raise RuntimeError("it is being traced")
+
+
+def test_a_change_of_a_number_without_a_text():
+    assert show_change("s.k", 1.0, 2.0) == "s.k was 1.0, and is 2.0"
+    assert show_change("s.k", Unshown(1.0), 2.0) == "s.k is bound to something else"
