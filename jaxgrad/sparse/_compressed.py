@@ -225,7 +225,11 @@ def compress(tensor: SparseTensor, layout, block=None, index_dtype=dtypes.int64)
     else:
         within = np.stack([inverse.reshape(-1), indices[-2] % height, indices[-1] % width])
         shape = (len(kept), height, width, *dense)
-        values = ops._coo_to_dense(values, _pattern.as_indices(within), shape)
+        if within.shape[1] == math.prod(shape[:3]):  # all elements: none is added to a zero
+            order = np.argsort(np.ravel_multi_index(tuple(within), shape[:3]))
+            values = ops._coo_ungroup(values, _pattern.as_indices(order)).reshape(shape)
+        else:
+            values = ops._coo_to_dense(values, _pattern.as_indices(within), shape)
     shape = (*batch, len(kept) // max(batches, 1))
     values = ops.reshape(values, (*shape, *values.shape[1:]))
     begin = _as_index_tensor(begin.reshape(*batch, extents[0] + 1), index_dtype)
@@ -274,7 +278,7 @@ def _matrices_of(tensor, target, dense_dim, block) -> SparseTensor:
         return tensor
     dense, most = dense_dim or 0, tensor.ndim - 2
     if most < 0 or not 0 <= dense <= most:
-        kind = RuntimeError if most >= 0 and block is None else IndexError
+        kind = RuntimeError if dense and block is None else IndexError
         raise kind(
             f"dense_to_sparse_{target[-3:].lower()}: dense_dim argument must be in [0,{most}] "
             f"range, but {dense} is given: Dimension out of range"

@@ -127,6 +127,8 @@ def test_gradients_of_dense_tensors_at_zeros_in_blocks(layout, expected):
     blocks = x.to_sparse(layout=getattr(torch, f"sparse_{layout}"), **options)
     (blocks.to_dense() * torch.arange(1.0, 9).reshape(2, 4)).sum().backward()
     assert x.grad.tolist() == expected
+    zeros = torch.tensor([[-0.0, 1.0]]).to_sparse_bsr((1, 2))
+    assert zeros.values().signbit().tolist() == [[[True, False]]]
 
 
 def test_cross_entropy_with_sparse_probabilities():
