@@ -49,7 +49,8 @@ def compiled(function, dtype):
 
 if __name__ == "__main__":
     if not importlib.util.find_spec("libtpu"):
-        sys.exit("skipped: the compiler for TPUs is not installed (pip install libtpu)")
+        print("skipped: the compiler for TPUs is not installed (pip install libtpu)")
+        sys.exit()
     name, dtype = sys.argv[1:]
     begun = time.perf_counter()
     program = compiled(PROGRAMS[name], dtype)
