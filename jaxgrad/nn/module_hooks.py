@@ -23,20 +23,7 @@ from ..state.guards import ObjectRead
 from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.tensor import Tensor
 
-count_of_changes = operator.attrgetter("_changes.value")
-
-
-def members_and_changes(module: Any) -> tuple[Any, ...]:
-    """The count of changes of a module, and the names and ids of its members: code also replaces
-    these in their dicts, as `functional_call` does. Where the id of a tensor is used again, the
-    program that captured the earlier tensor has expired.
-    """
-    attributes = module.__dict__
-    parameters, buffers = attributes["_parameters"], attributes["_buffers"]
-    modules = attributes["_modules"]
-    tensors = *map(id, parameters.values()), *map(id, buffers.values())
-    names = *parameters, *buffers, *modules
-    return attributes["_changes"].value, *names, *tensors, *map(id, modules.values())
+VALUE = operator.attrgetter("_changes.value")
 
 
 class Changes:
@@ -87,7 +74,7 @@ class ModuleHooks(Hooks):
 
 
 class ModuleRead(ObjectRead):
-    """What programs read of a module, or of the hooks of all. `members`: its submodules, weakly,
+    """The count of changes of a module, or of the hooks of all. `members`: its submodules, weakly,
     and its hooks; `attributes`: its own other attributes, objects weakly.
     """
 

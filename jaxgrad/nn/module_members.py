@@ -8,14 +8,7 @@ from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, kind_of
-from .module_hooks import (
-    Changes,
-    ModuleRead,
-    count_of_changes,
-    members_and_changes,
-    of_all,
-    replaced,
-)
+from .module_hooks import VALUE, Changes, ModuleRead, of_all, replaced
 from .parameter import Buffer, Parameter, TransientBuffer
 
 HOOKS = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"
@@ -29,8 +22,8 @@ def note(module):
     """
     scope = mode.scope.get()
     if scope is not None and "_changes" in module.__dict__:  # else it is being made, as by `copy`
-        scope.objects.guard(module, members_and_changes)
-        scope.objects.guard(of_all, count_of_changes)
+        scope.objects.guard(module, VALUE)
+        scope.objects.guard(of_all, VALUE)
         scope.objects.guard_attribute(module, "training")
 
 

@@ -473,6 +473,8 @@ KINDS = (
     (type, ClassHolder),
 )
 
+CHOSEN_BY_TYPE = frozenset(holder for _, holder in KINDS)
+
 
 def holder_of(target, name) -> Holder:
     """A snapshot of an object with state."""

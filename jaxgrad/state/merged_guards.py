@@ -7,12 +7,14 @@ import operator
 
 from .guards import AttributeValue, Guard, ObjectRead, StateGuard
 from .holder import (
+    MEMBERS,
     CellHolder,
     ClassHolder,
     DictHolder,
     FunctionHolder,
     GlobalsHolder,
     InstanceHolder,
+    MemberHolder,
     SequenceHolder,
 )
 from .objects import is_same_plain_value
@@ -52,6 +54,8 @@ def _reader(guard: StateGuard):
         return _attributes
     if guard.kind is FunctionHolder:
         return _defaults
+    if issubclass(guard.kind, MemberHolder):
+        return _MEMBERS[guard.kind]
     if not issubclass(guard.kind, DictHolder | SequenceHolder):
         return None
     target = guard.holder()
@@ -115,11 +119,13 @@ class Bindings(MergedGuard):
     def __init__(self, guards):
         super().__init__(guards)
         cells = [guard for guard in guards if guard.kind is CellHolder]
-        by_reader = {read: [] for read in (_attributes, _defaults, _itself)}
+        by_reader = {}
         for guard in guards:
             if guard.kind is not CellHolder:
-                by_reader[_reader(guard)].append(guard)
-        self.holders = [[guard.holder for guard in group] for group in by_reader.values()]
+                by_reader.setdefault(_reader(guard), []).append(guard)
+        self.holders = [
+            (read, [guard.holder for guard in group]) for read, group in by_reader.items()
+        ]
         others = [*itertools.chain(*by_reader.values())]
         # lists whose elements all are referred to weakly, such as those of parameters
         listed = [k for k, guard in enumerate(others) if _is_weak_list(guard)]
@@ -138,7 +144,6 @@ class Bindings(MergedGuard):
         self.cells = [targets[row[0]] for row in inner[0]]
         self.contents = [row[2] for row in inner[0]]
         self.weak_cells = [(targets[row[0]], row[2]) for row in inner[1]]
-        self.holders = self.holders if others else []
 
     def is_unchanged(self):
         return self.compare(_same) or self.compare(_equal)
@@ -152,12 +157,10 @@ class Bindings(MergedGuard):
         if not self.holders:
             return True
         # all in C: `same` takes as many of the values as it knows, the rest are referred to weakly
-        instances, functions, containers = self.holders
-        contents = [*map(_call, containers)]
-        if functions:
-            contents[:0] = map(_defaults, map(_call, functions))
-        if instances:
-            contents[:0] = map(_attributes, map(_call, instances))
+        contents = []
+        for read, holders in self.holders:
+            targets = map(_call, holders)
+            contents += targets if read is _itself else map(read, targets)
         of = contents.__getitem__
         if self.whole:
             if [*map(len, map(of, self.whole))] != self.sizes:
@@ -212,6 +215,7 @@ _chained = itertools.chain.from_iterable
 _is, _call, _item = operator.is_, operator.call, operator.getitem
 _attributes = operator.attrgetter("__dict__")
 _defaults = operator.attrgetter("__defaults__", "__kwdefaults__")
+_MEMBERS = {kind: operator.attrgetter(group) for group, kind in MEMBERS.items()}
 _NUMBERS = {"__defaults__": 0, "__kwdefaults__": 1}
 
 

@@ -244,8 +244,8 @@ class ReadGuards:
         return [guard for guard in (*guards, *self.changed_names()) if guard is not None]
 
     def changed_names(self):
-        """Yield guards on names that the function removes, and on members of modules that it binds
-        to something else: modules report changes by others, and not its own.
+        """Yield guards on names that the function removes, and on the members of modules, which
+        code also replaces in their dicts, as `functional_call` does.
         """
         for holder in self.reads.holders:
             is_old = id(holder) in self.reads.existing and holder.reference() is not None
@@ -253,8 +253,8 @@ class ReadGuards:
                 continue
             if holder.removed:
                 yield BoundGuard(holder)
-            if isinstance(holder, MemberHolder) and holder.changed:
-                yield self.guard_of(holder, holder.changed)
+            if isinstance(holder, MemberHolder):
+                yield self.guard_of(holder, holder.before.keys() | holder.changed)
 
     def is_guarded(self, holder) -> bool:
         """Whether the contents of a holder are compared at each call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .holder import Holder, LeafHolder, holder_of
+from .holder import CHOSEN_BY_TYPE, Holder, LeafHolder, holder_of
 
 
 class Leaves:
@@ -34,7 +34,7 @@ class Snapshots:
         self.leaves, self.on_new, self.on_met = leaves or Leaves(), on_new, on_met
 
     def get(self, target, kind=None) -> Holder | None:
-        holder = self.holders.get((id(target), kind))
+        holder = self.holders.get(key_of(target, kind))
         # the id of an instance that is gone is used again
         return holder if holder is not None and holder.reference() is target else None
 
@@ -42,6 +42,11 @@ class Snapshots:
         holder = self.get(target, kind)
         if holder is None:
             holder = (kind or holder_of)(target, name)
-            self.holders[id(target), kind] = holder
+            self.holders[key_of(target, kind)] = holder
             self.on_new(holder, target)
         return holder
+
+
+def key_of(target, kind) -> tuple:
+    """The key of a holder: the kind that follows from the type of the object needs no name."""
+    return id(target), None if kind in CHOSEN_BY_TYPE else kind

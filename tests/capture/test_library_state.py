@@ -477,3 +477,27 @@ def test_places_that_hold_one_tensor_and_change_places(make):
             states.append([numbers[id(tensor)] for tensor in held()])
         known.append(states)
     assert known[0] == known[1]
+
+
+class Logged(nn.Module):
+    """A module of a library: no module of the user's has its name."""
+
+    __module__ = "builtins"
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.utils.weight_norm(nn.Linear(6, 6), dim=1)
+        self.means = []
+
+    def forward(self, x):
+        x = torch.utils.checkpoint.checkpoint(self.first, x, use_reentrant=False)
+        self.means.append(x.detach().mean())
+        return self.second(x)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_list_that_a_pass_meets_again_keeps_what_the_call_has_added():
+    compiled = torch.compile(Logged())
+    for count in (1, 2, 3):
+        compiled(torch.ones(6, 6)).sum().backward()
+        assert len(compiled.means) == count
