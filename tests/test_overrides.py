@@ -7,6 +7,7 @@ import pytest
 from helpers.as_torch import as_torch
 
 import jaxgrad as torch
+import jaxgrad.nn.functional as F
 from jaxgrad import overrides
 
 
@@ -122,6 +123,37 @@ def test_objects_in_place_of_tensors():
     row = Boxed(torch.tensor([1.0, 2.0]))
     assert torch.einsum("i,i", row, row).tensor == 5
     assert torch.einsum(row, [0], row, [0]).tensor == 5
+
+
+NOTED = []
+
+
+class Noted(torch.Tensor):
+    """Notes the arguments that its handler gets."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        NOTED.append((len(args), kwargs))
+
+
+@pytest.mark.parametrize(
+    "call, count, kwargs",
+    [  # as PyTorch passes them
+        (lambda x: F.dropout(x, 0.3), 1, {"p": 0.3, "training": True, "inplace": False}),
+        (lambda x: F.relu(input=x), 1, {"inplace": False}),
+        (lambda x: F.layer_norm(x, (2,)), 2, {"weight": None, "bias": None, "eps": 1e-5}),
+        (lambda x: F.softmax(x, 1), 1, {"dim": 1, "_stacklevel": 3, "dtype": None}),
+        (lambda x: torch.tensordot(x, x), 2, {"dims": 2, "out": None}),
+        (lambda x: torch.meshgrid(x, x), 2, {"indexing": None}),
+        (lambda x: F.conv1d(x, x), 2, {}),
+        (lambda x: torch.relu(x), 1, {}),
+    ],
+)
+def test_handlers_get_defaults_of_functions_that_pytorch_has_in_python(call, count, kwargs):
+    NOTED.clear()
+    call(torch.ones(2).as_subclass(Noted))
+    ((positional, named),) = NOTED
+    assert (positional, named or {}) == (count, kwargs)
 
 
 def test_what_modes_do_not_see():

@@ -6,7 +6,7 @@ from .. import ops
 from ..core import dtypes, promotion
 from ..core.symbolic_extents import chosen
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 
 _MODES = {
     "use_mm_for_euclid_dist_if_necessary": None,
@@ -16,6 +16,7 @@ _MODES = {
 _MANY = 25  # rows, beyond which PyTorch computes Euclidean distances by a product of matrices
 
 
+@names_defaults
 @api_boundary
 def cdist(
     x1: Tensor,

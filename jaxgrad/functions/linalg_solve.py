@@ -14,7 +14,7 @@ from .. import ops
 from ..core.result_tuple import result_tuple
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from ..tape.warn_once import warn_once
 from .out import takes_exact_out, takes_out
 
@@ -136,6 +136,7 @@ LU = (
 )
 
 
+@names_defaults
 @api_boundary
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
     """Return the packed factors of `A = P L U` and their pivots; see `linalg.lu_factor_ex`.

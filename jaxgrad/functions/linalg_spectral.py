@@ -10,7 +10,7 @@ from ..core import dtypes
 from ..core.device import contiguous_format
 from ..frontend import factories
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .out import takes_exact_out, takes_out
 
 
@@ -164,6 +164,7 @@ _NORMS = {
 }
 
 
+@names_defaults
 @api_boundary
 def lobpcg(
     A: Tensor,

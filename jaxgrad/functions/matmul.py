@@ -9,11 +9,12 @@ from .. import ops
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .linalg_products import multi_dot
 from .out import takes_exact_out, takes_out
 
 
+@names_defaults
 @takes_exact_out
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     """Return the product summed over the last dimensions of `a` and the first of `b`.

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from .. import ops
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import linalg_norms
 from .out import takes_exact_out
 
 
+@names_defaults
 @takes_exact_out
 def norm(
     input: Tensor,

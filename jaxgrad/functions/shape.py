@@ -19,7 +19,7 @@ from ..frontend import tensor_data
 from ..frontend.array_creation import from_host_beside
 from ..rules.shape import wrap_dim
 from ..tape.tensor import Tensor, concrete, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .arguments import check_tensor
 from .out import takes_joined_out
 
@@ -171,6 +171,7 @@ def broadcast_shapes(*shapes) -> Size:
     return Size(promotion.broadcast_shapes("broadcast_shapes", *map(tuple, sequences)))
 
 
+@names_defaults
 @api_boundary
 def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid, as views: one tensor for each input, along whose dimension

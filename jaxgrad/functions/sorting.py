@@ -11,7 +11,7 @@ import numpy as np
 from .. import ops
 from ..frontend.array_creation import from_host_beside
 from ..tape.tensor import Tensor, concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .out import takes_exact_out
 
 
@@ -31,6 +31,7 @@ def msort(input: Tensor) -> Tensor:
 # distinct elements
 
 
+@names_defaults
 @api_boundary
 def unique(
     input: Tensor,
@@ -61,6 +62,7 @@ def unique(
     return _asked(values, runs, return_inverse, return_counts)
 
 
+@names_defaults
 @api_boundary
 def unique_consecutive(
     input: Tensor,

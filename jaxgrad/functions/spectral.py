@@ -14,7 +14,7 @@ from ..frontend.factories import arange, ones
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 
 _NO_WINDOW = (
     "A window was not provided. A rectangular window will be applied,"
@@ -44,6 +44,7 @@ _LOWEST_ENVELOPE = 1e-11
 _MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
+@names_defaults
 @api_boundary
 def stft(
     input: Tensor,

@@ -321,7 +321,9 @@ def chunk(input, chunks, dim=0):
     return tuple(parts)
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    if weight is not None:
+        raise NotImplementedError("l1_loss: nested tensors take no weight")
     differences = elementwise(ops.sub, (input, target), {}).abs()
     if size_average is not None or reduce is not None or reduction not in ("none", "sum", "mean"):
         raise ValueError(f"{reduction} is not a valid value for reduction: none, sum or mean")

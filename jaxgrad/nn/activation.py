@@ -17,7 +17,7 @@ from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import empty_like, zeros_like
 from ..functions import activation as activations
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional, init
 from .function_layer import REQUIRED, FunctionLayer
 from .module import Module
@@ -29,6 +29,7 @@ def _activation(name, inplace, input, *args):
     return getattr(ops, f"{name}_" if inplace else name)(input, *args)
 
 
+@names_defaults
 @api_boundary
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `max(input, 0)` elementwise; the gradient at 0 is 0.
@@ -102,6 +103,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _activation("threshold", True, input, threshold, value)
 
 
+@names_defaults
 @api_boundary
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return `input` where `input > threshold`, else `value`.
@@ -115,6 +117,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _activation("threshold", inplace, input, threshold, value)
 
 
+@names_defaults
 @api_boundary
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return `input` where it is positive, else `negative_slope * input`.
@@ -129,6 +132,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _activation("leaky_relu", inplace, input, negative_slope)
 
 
+@names_defaults
 @api_boundary
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
@@ -146,6 +150,7 @@ def hardtanh(
     return _activation("hardtanh", inplace, input, min_val, max_val)
 
 
+@names_defaults
 @api_boundary
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `min(max(input, 0), 6)` elementwise; the gradient at 0 and 6 is 0.
@@ -159,6 +164,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0, 6, inplace)
 
 
+@names_defaults
 @api_boundary
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `input * sigmoid(input)` elementwise, also called swish.
@@ -172,6 +178,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return _activation("silu", inplace, input)
 
 
+@names_defaults
 @api_boundary
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `input` where it is positive, else `alpha * (exp(input) - 1)`.
@@ -185,6 +192,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _activation("elu", inplace, input, alpha)
 
 
+@names_defaults
 @api_boundary
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return `max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`, which has no kink at 0.
@@ -199,6 +207,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _activation("celu", inplace, input, alpha)
 
 
+@names_defaults
 @api_boundary
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
@@ -216,6 +225,7 @@ def softmax(
     return ops.softmax(input, dim, dtype)
 
 
+@names_defaults
 @api_boundary
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
@@ -231,6 +241,7 @@ def softmin(
     return ops.softmax(-input, dim, dtype)
 
 
+@names_defaults
 @api_boundary
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
@@ -301,6 +312,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _activation("hardswish", inplace, input)
 
 
+@names_defaults
 @api_boundary
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `input * tanh(softplus(input))` elementwise.
@@ -339,6 +351,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@names_defaults
 @api_boundary
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return `scale * elu(input, alpha)` with `scale = 1.0507...` and `alpha = 1.6733...`.
@@ -352,6 +365,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return activations.selu_(input) if inplace else activations.selu(input)
 
 
+@names_defaults
 @api_boundary
 def rrelu(
     input: Tensor,
@@ -374,6 +388,7 @@ def rrelu(
     return function(input, lower, upper, training)
 
 
+@names_defaults
 @api_boundary
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1

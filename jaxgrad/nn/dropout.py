@@ -9,7 +9,7 @@ from .. import ops
 from ..core.tracebacks import users_stacklevel
 from ..functions import dropout as dropouts
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .function_layer import FunctionLayer
 
 
@@ -41,6 +41,7 @@ def _drop(input, p, training, inplace, shape):
     return input * (kept.to(input.dtype) * scale)  # its first operand decides the layout
 
 
+@names_defaults
 @api_boundary
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set each element to 0 with probability `p` and divide the others by `1 - p`.
@@ -90,6 +91,7 @@ def _drop_channels(name, dimensions, input, p, training, inplace):
     return _drop(input, p, training, inplace, shape)
 
 
+@names_defaults
 @api_boundary
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -104,6 +106,7 @@ def dropout1d(
     return _drop_channels("dropout1d", 1, input, p, training, inplace)
 
 
+@names_defaults
 @api_boundary
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -120,6 +123,7 @@ def dropout2d(
     return _drop_channels("dropout2d", 2, input, p, training, inplace)
 
 
+@names_defaults
 @api_boundary
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -134,6 +138,7 @@ def dropout3d(
     return _drop_channels("dropout3d", 3, input, p, training, inplace)
 
 
+@names_defaults
 @api_boundary
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
@@ -155,6 +160,7 @@ def alpha_dropout(
     return drop(input, p, training)
 
 
+@names_defaults
 @api_boundary
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False

@@ -16,12 +16,13 @@ from ..frontend.array_creation import beside
 from ..functions import embedding as bags
 from ..tape.sparse_tensor import Padding
 from ..tape.tensor import Tensor, concrete, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional, init
 from .module import Module
 from .parameter import Parameter, new_parameter
 
 
+@names_defaults
 @api_boundary
 def embedding(
     input: Tensor,
@@ -100,6 +101,7 @@ def _renormalize(input, weight, max_norm, norm_type):
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
+@names_defaults
 @api_boundary
 def embedding_bag(
     input: Tensor,

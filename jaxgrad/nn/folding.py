@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from .. import ops
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .common_types import Extents
 from .function_layer import REQUIRED, FunctionLayer
 
 
+@names_defaults
 @api_boundary
 def unfold(
     input: Tensor,
@@ -31,6 +32,7 @@ def unfold(
     return ops.im2col(input, kernel_size, dilation, padding, stride)
 
 
+@names_defaults
 @api_boundary
 def fold(
     input: Tensor,

@@ -9,13 +9,14 @@ from .. import ops
 from ..core.tracebacks import users_stacklevel
 from ..functions.grid_sampling import grid_sampler
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 
 # the numbers that `torch.grid_sampler` takes
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
+@names_defaults
 @api_boundary
 def grid_sample(
     input: Tensor,
@@ -67,6 +68,7 @@ def _align_corners_or_default(align_corners):
     return False
 
 
+@names_defaults
 @api_boundary
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the places of all pixels under affine maps, a grid for `grid_sample`.

@@ -17,7 +17,7 @@ from ..functions import loss as losses
 from ..functions.distance import pairwise_distance
 from ..functions.loss import reduced
 from ..tape.tensor import Tensor, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional
 from .distance import PairwiseDistance
 from .function_layer import FunctionLayer
@@ -86,6 +86,7 @@ def _weighted(loss, input, target, weight, reduction, *arguments):
     return losses.sum() if reduction else losses
 
 
+@names_defaults
 @api_boundary
 def mse_loss(
     input: Tensor,
@@ -110,6 +111,7 @@ def mse_loss(
     return _weighted(ops.mse_loss, input, target, weight, reduction)
 
 
+@names_defaults
 @api_boundary
 def l1_loss(
     input: Tensor,
@@ -131,6 +133,7 @@ def l1_loss(
     return _weighted(ops.l1_loss, input, target, weight, reduction)
 
 
+@names_defaults
 @api_boundary
 def smooth_l1_loss(
     input: Tensor,
@@ -156,6 +159,7 @@ def smooth_l1_loss(
     return ops.smooth_l1_loss(input, target, reduction, beta)
 
 
+@names_defaults
 @api_boundary
 def kl_div(
     input: Tensor,
@@ -191,6 +195,7 @@ def kl_div(
     return ops.kl_div(input, target, reduction, log_target=log_target)
 
 
+@names_defaults
 @api_boundary
 def nll_loss(
     input: Tensor,
@@ -216,6 +221,7 @@ def nll_loss(
     return ops.nll_loss(input, target, weight, reduction, ignore_index)
 
 
+@names_defaults
 @api_boundary
 def cross_entropy(
     input: Tensor,
@@ -265,6 +271,7 @@ def _class_of_one_example(input, target):
     return target.reshape(()) if is_list else target
 
 
+@names_defaults
 @api_boundary
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -296,6 +303,7 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
+@names_defaults
 @api_boundary
 def binary_cross_entropy(
     input: Tensor,
@@ -324,6 +332,7 @@ def binary_cross_entropy(
     return ops.binary_cross_entropy(input, target, weight, number)
 
 
+@names_defaults
 @api_boundary
 def huber_loss(
     input: Tensor,
@@ -358,6 +367,7 @@ def _check_delta(delta):
         raise TypeError(f"delta must be a float or int, got: {type(delta)}")
 
 
+@names_defaults
 @api_boundary
 def margin_ranking_loss(
     input1: Tensor,
@@ -389,6 +399,7 @@ def margin_ranking_loss(
     return losses.margin_ranking_loss(input1, input2, target, margin, number)
 
 
+@names_defaults
 @api_boundary
 def cosine_embedding_loss(
     input1: Tensor,
@@ -412,6 +423,7 @@ def cosine_embedding_loss(
     return losses.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
+@names_defaults
 @api_boundary
 def triplet_margin_loss(
     anchor: Tensor,
@@ -442,6 +454,7 @@ def triplet_margin_loss(
     return losses.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
+@names_defaults
 @api_boundary
 def poisson_nll_loss(
     input: Tensor,
@@ -466,6 +479,7 @@ def poisson_nll_loss(
     return losses.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
+@names_defaults
 @api_boundary
 def gaussian_nll_loss(
     input: Tensor,
@@ -522,6 +536,7 @@ def _variances(var, input):
     return var
 
 
+@names_defaults
 @api_boundary
 def soft_margin_loss(
     input: Tensor,
@@ -541,6 +556,7 @@ def soft_margin_loss(
     return ops.soft_margin_loss(input, target, number)
 
 
+@names_defaults
 @api_boundary
 def hinge_embedding_loss(
     input: Tensor,
@@ -561,6 +577,7 @@ def hinge_embedding_loss(
     return losses.hinge_embedding_loss(input, target, margin, number)
 
 
+@names_defaults
 @api_boundary
 def multi_margin_loss(
     input: Tensor,
@@ -590,6 +607,7 @@ def multi_margin_loss(
     return ops.multi_margin_loss(input, target, int(p), margin, weight, number)
 
 
+@names_defaults
 @api_boundary
 def multilabel_margin_loss(
     input: Tensor,
@@ -612,6 +630,7 @@ def multilabel_margin_loss(
     return ops.multilabel_margin_loss_forward(input, target, number)[0]
 
 
+@names_defaults
 @api_boundary
 def multilabel_soft_margin_loss(
     input: Tensor,
@@ -635,6 +654,7 @@ def multilabel_soft_margin_loss(
     return reduced(entropy.sum(input.ndim - 1) / input.shape[-1], number)
 
 
+@names_defaults
 @api_boundary
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
@@ -669,6 +689,7 @@ def triplet_margin_with_distance_loss(
     return reduced((margin + near - far).clamp_min(0), number)
 
 
+@names_defaults
 @api_boundary
 def ctc_loss(
     log_probs: Tensor,
@@ -694,6 +715,7 @@ def ctc_loss(
     )
 
 
+@names_defaults
 @api_boundary
 def linear_cross_entropy(
     input: Tensor,

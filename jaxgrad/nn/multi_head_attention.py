@@ -11,7 +11,7 @@ from ..late import LateModule
 from ..tape.mode import is_grad_enabled
 from ..tape.settings import flags
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional, init
 from .dot_product_attention import attention_weights, scaled_dot_product_attention
 from .dropout import dropout
@@ -24,6 +24,7 @@ autocast_mode = LateModule("jaxgrad.amp.autocast_mode")
 fast_path = flags("torch.backends.mha", fastpath=True)
 
 
+@names_defaults
 @api_boundary
 def multi_head_attention_forward(
     query: Tensor,

@@ -15,7 +15,7 @@ from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..functions import normalization
 from ..tape.tensor import Tensor, is_concrete
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional, init
 from .common_types import Extents
 from .module import Module
@@ -24,6 +24,7 @@ from .parameter import new_parameter
 from .synchronized_normalization import sync_batch_norm, takes_part
 
 
+@names_defaults
 @api_boundary
 def layer_norm(
     input: Tensor,
@@ -46,6 +47,7 @@ def layer_norm(
     return ops.native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
+@names_defaults
 @api_boundary
 def rms_norm(
     input: Tensor, normalized_shape: Extents, weight: Tensor | None = None, eps: float | None = None
@@ -68,6 +70,7 @@ def rms_norm(
     return ops._fused_rms_norm(input, normalized_shape, weight, eps)[0]
 
 
+@names_defaults
 @api_boundary
 def batch_norm(
     input: Tensor,
@@ -116,6 +119,7 @@ def _refuse_one_value(input, count):
         )
 
 
+@names_defaults
 @api_boundary
 def group_norm(
     input: Tensor,
@@ -139,6 +143,7 @@ def group_norm(
     return normalization.group_norm(input, num_groups, weight, bias, eps)
 
 
+@names_defaults
 @api_boundary
 def instance_norm(
     input: Tensor,
@@ -170,6 +175,7 @@ def instance_norm(
     )
 
 
+@names_defaults
 @api_boundary
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
@@ -201,6 +207,7 @@ def local_response_norm(
     return input / (means * alpha + k) ** beta
 
 
+@names_defaults
 @api_boundary
 def normalize(
     input: Tensor,

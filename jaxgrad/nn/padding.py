@@ -9,7 +9,7 @@ from ..core.device import contiguous_format
 from ..core.pytorch_tensors import type_name
 from ..functions.arguments import per_dimension
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional
 from .common_types import Extents
 from .module import Module
@@ -19,6 +19,7 @@ _EDGES = {"reflect": "reflection_pad{}d", "replicate": "replication_pad{}d"}
 _MODES = ("constant", *_EDGES, "circular")
 
 
+@names_defaults
 @api_boundary
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None

@@ -13,13 +13,14 @@ from ..frontend import random
 from ..functions import pooling
 from ..functions.arguments import per_dimension
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from .common_types import Extents, Ratios
 from .function_layer import REQUIRED, FunctionLayer
 
 # max pooling
 
 
+@names_defaults
 @api_boundary
 def max_pool1d(
     input: Tensor,
@@ -44,6 +45,7 @@ def max_pool1d(
     return pooling.max_pool1d(input, *options)
 
 
+@names_defaults
 @api_boundary
 def max_pool1d_with_indices(
     input: Tensor,
@@ -64,6 +66,7 @@ def max_pool1d_with_indices(
     return pooling.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@names_defaults
 @api_boundary
 def max_pool2d(
     input: Tensor,
@@ -93,6 +96,7 @@ def max_pool2d(
     return pooling.max_pool2d(input, *options)
 
 
+@names_defaults
 @api_boundary
 def max_pool2d_with_indices(
     input: Tensor,
@@ -114,6 +118,7 @@ def max_pool2d_with_indices(
     return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@names_defaults
 @api_boundary
 def max_pool3d(
     input: Tensor,
@@ -138,6 +143,7 @@ def max_pool3d(
     return pooling.max_pool3d(input, *options)
 
 
+@names_defaults
 @api_boundary
 def max_pool3d_with_indices(
     input: Tensor,
@@ -286,6 +292,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] |
     return pooling.adaptive_avg_pool3d(input, _sizes(input, output_size))
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool1d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -302,6 +309,7 @@ def adaptive_max_pool1d(
     return outputs if return_indices else outputs[0]
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -316,6 +324,7 @@ def adaptive_max_pool1d_with_indices(
     return pooling.adaptive_max_pool1d(input, output_size)
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool2d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -333,6 +342,7 @@ def adaptive_max_pool2d(
     return outputs if return_indices else outputs[0]
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -347,6 +357,7 @@ def adaptive_max_pool2d_with_indices(
     return ops.adaptive_max_pool2d(input, _sizes(input, output_size))
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool3d(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -364,6 +375,7 @@ def adaptive_max_pool3d(
     return outputs if return_indices else outputs[0]
 
 
+@names_defaults
 @api_boundary
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False
@@ -398,6 +410,7 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
     return getattr(ops, name)(input, kernel_size, output_size, samples)
 
 
+@names_defaults
 @api_boundary
 def fractional_max_pool2d(
     input: Tensor,
@@ -427,6 +440,7 @@ def fractional_max_pool2d(
     return outputs if return_indices else outputs[0]
 
 
+@names_defaults
 @api_boundary
 def fractional_max_pool2d_with_indices(
     input: Tensor,
@@ -447,6 +461,7 @@ def fractional_max_pool2d_with_indices(
     return _fractional(2, input, kernel_size, *sizes, _random_samples)
 
 
+@names_defaults
 @api_boundary
 def fractional_max_pool3d(
     input: Tensor,
@@ -471,6 +486,7 @@ def fractional_max_pool3d(
     return outputs if return_indices else outputs[0]
 
 
+@names_defaults
 @api_boundary
 def fractional_max_pool3d_with_indices(
     input: Tensor,
@@ -532,6 +548,7 @@ def _windows(dimensions, kernel_size, stride, padding):
     return tuple(per_dimension(value, dimensions) for value in (kernel_size, stride, padding))
 
 
+@names_defaults
 @api_boundary
 def max_unpool1d(
     input: Tensor,
@@ -553,6 +570,7 @@ def max_unpool1d(
     return ops.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*sizes, 1]).squeeze(-1)
 
 
+@names_defaults
 @api_boundary
 def max_unpool2d(
     input: Tensor,
@@ -579,6 +597,7 @@ def max_unpool2d(
     return ops.max_unpool2d(input, indices, _unpooled(input, *windows, output_size))
 
 
+@names_defaults
 @api_boundary
 def max_unpool3d(
     input: Tensor,
@@ -621,6 +640,7 @@ def _lp_pool(dimensions, input, norm_type, kernel_size, stride, ceil_mode):
     return sums.pow(1.0 / norm_type)
 
 
+@names_defaults
 @api_boundary
 def lp_pool1d(
     input: Tensor,
@@ -639,6 +659,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@names_defaults
 @api_boundary
 def lp_pool2d(
     input: Tensor,
@@ -660,6 +681,7 @@ def lp_pool2d(
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@names_defaults
 @api_boundary
 def lp_pool3d(
     input: Tensor,

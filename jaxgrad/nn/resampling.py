@@ -8,7 +8,7 @@ from .. import ops
 from ..core.symbolic_extents import is_symbolic
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
-from ..tape.torch_function import api_boundary
+from ..tape.torch_function import api_boundary, names_defaults
 from . import functional, pooling
 from .common_types import Extents, Ratios
 from .function_layer import REQUIRED, FunctionLayer
@@ -47,6 +47,7 @@ def _scaled(extent, scale):
     return extent * numerator // denominator
 
 
+@names_defaults
 @api_boundary
 def interpolate(
     input: Tensor,

@@ -151,8 +151,39 @@ def override(public: Callable, args, kwargs):
     """
     asked = overriding((*args, *kwargs.values())) if classes_override.get() else []
     if asked or modes.get():
+        if hasattr(public, "names_defaults"):
+            args, kwargs = _with_defaults(public, args, kwargs)
         return ask(public, asked, args, kwargs)
     return NOT_OVERRIDDEN
+
+
+def names_defaults(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function of tensors that PyTorch has in Python: a handler gets its required arguments
+    by position and all others by name, defaults included. Others get arguments as they are passed.
+    """
+    function.names_defaults = True
+    return function
+
+
+def _with_defaults(public: Callable, args, kwargs):
+    signature = inspect.signature(public)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return args, kwargs  # the function itself refuses them
+    bound.apply_defaults()
+    positional, named = [], {}
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += value
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named.update(value)
+        elif parameter.default is parameter.empty:
+            positional.append(value)
+        else:
+            named[name] = value
+    return tuple(positional), named
 
 
 def meets_override(args, kwargs) -> bool:

@@ -26,6 +26,8 @@ def call(function, args, kwargs):
 
     Raises TypeError for a function that masked tensors do not have.
     """
+    if kwargs.get("out", ...) is None:  # a default, which masked functions do not take
+        kwargs = {name: value for name, value in kwargs.items() if name != "out"}
     apply = _implementation(function)
     if apply is None and hasattr(function, "overridable") and _is_composed(function):
         return function.__wrapped__(*args, **kwargs)  # the functions that it calls come here

@@ -11,9 +11,14 @@ from .core import MaskedTensor, attach, values
 REDUCE_NAMES = ops.library.tagged("masked_reduction")
 
 
+_DEFAULTS_OF_NORM = ("fro", None, False)
+
+
 def apply_reduction(function, args, kwargs):
     """The reduction of a masked tensor."""
     tensor, *args = args
+    if function.__name__ == "norm":  # a handler gets its defaults too
+        kwargs = {name: value for name, value in kwargs.items() if value not in _DEFAULTS_OF_NORM}
     if tensor.is_sparse:
         return _of_all_elements(function, tensor, args, kwargs)
     mask = tensor.get_mask()
