@@ -101,7 +101,8 @@ def _accumulate(outputs, grad_tensors, retain_graph, create_graph, wanted):
             "backward() called inside a functorch transform. This is not supported, please use "
             "func.grad or autograd.grad inside it, or call backward() outside of the transform."
         )
-    _check_flags(retain_graph, create_graph)
+    if retain_graph is not None or create_graph is not False:
+        _check_flags(retain_graph, create_graph)
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
         warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=users_stacklevel())

@@ -27,9 +27,9 @@ class OutOfMemoryError(jax.errors.JaxRuntimeError):
     __str__ = RuntimeError.__str__  # JAX's class shows the words that it was made with
 
 
-def mark(error: BaseException):
-    """Make an error of JAX for want of memory an `OutOfMemoryError`; leave others."""
-    words = str(error) if type(error) is jax.errors.JaxRuntimeError else ""
+def mark(error: jax.errors.JaxRuntimeError):
+    """Make a `JaxRuntimeError` for want of memory an `OutOfMemoryError`; leave others."""
+    words = str(error)
     if not any(sign in words for sign in _SIGNS):
         return
     place = accelerator()

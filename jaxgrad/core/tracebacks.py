@@ -79,7 +79,8 @@ def hide_frames(error: BaseException):
     """Remove the frames of jaxgrad and JAX from the tracebacks of an exception and its causes. One
     of JAX for want of memory gets PyTorch's class and words.
     """
-    out_of_memory.mark(error)
+    if type(error) is jax.errors.JaxRuntimeError:
+        out_of_memory.mark(error)
     if not _filters or jax.config.jax_traceback_filtering == "off":
         return
     seen, chain = set(), [error]

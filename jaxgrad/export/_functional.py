@@ -199,7 +199,8 @@ def _is_in_place(node) -> bool:
 def _is_unknown(node) -> bool:
     """Whether a function may write to its arguments."""
     is_whole = isinstance(node.target, WholeProgram)
-    return is_whole or node.target.__name__.endswith("_") or "out" in node.kwargs
+    has_out = node.kwargs.get("out") is not None
+    return is_whole or has_out or node.target.__name__.endswith("_")
 
 
 # operators that give their argument itself, or a part of it, if they can

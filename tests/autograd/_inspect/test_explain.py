@@ -211,6 +211,7 @@ def test_explains_without_recorded_lines():
     explained(w, (v * cut).sum(), "unused", None, "record_lines()")
 
 
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
 @pytest.mark.parametrize("copied", [lambda w: [w[0], w[1] * 2], lambda w: w.tolist()])
 def test_numbers_are_copied_while_lines_are_recorded(copied):
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
