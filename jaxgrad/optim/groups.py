@@ -176,6 +176,8 @@ class Group(dict):
         if scope is not None:
             self._refuse_unknown(scope, name)
         if scope is None or isinstance(value, Tensor | list):
+            if scope is not None:
+                outermost(scope).undo.append(functools.partial(self._put_back, options_of(self)))
             dict.__setitem__(self, name, value)
             return
         if isinstance(value, tuple) and any(isinstance(part, Varying) for part in value):
@@ -187,6 +189,11 @@ class Group(dict):
     def update(self, *entries, **options):
         for name, value in dict(*entries, **options).items():
             self[name] = value
+
+    def _put_back(self, options: dict):
+        """Hold the options of before, since nothing comes of a trace."""
+        dict.clear(self)
+        dict.update(self, options)
 
     def __getattr__(self, name):
         """An option as an attribute, for guards."""

@@ -99,6 +99,11 @@ def _check_state(state_dict):
         )
 
 
+def _is_list_of_tensors(module) -> bool:
+    """Whether a module gives its parameters when it is iterated over: a `ParameterList` does."""
+    return isinstance(module, Iterable) and all(isinstance(item, Tensor) for item in module)
+
+
 class Optimizer:
     """The base class of optimizers.
 
@@ -155,7 +160,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        if hasattr(params, "named_parameters"):
+        if hasattr(params, "named_parameters") and not _is_list_of_tensors(params):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got the module {type(params).__name__}: pass its parameters()"

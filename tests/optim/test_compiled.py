@@ -617,3 +617,30 @@ def test_an_optimizer_that_is_made_within():
     for value in (1.0, 2.0):
         assert fitted(jaxgrad.tensor([value, 4.0])).tolist() == [0.75 * value, 3.0]
     assert fitted.count == 1
+
+
+def test_a_tensor_in_a_group_of_a_function_that_cannot_be_traced():
+    """Nothing of the failed trace stays in the group: the function runs uncompiled on what the
+    call before has left there.
+    """
+    weight = jaxgrad.tensor([1.0, 1.0], requires_grad=True)
+    group = jaxgrad.optim.SGD([weight], lr=0.1).param_groups[0]
+
+    @jaxgrad.compile
+    def step():
+        with jaxgrad.no_grad():
+            if "last" not in group:
+                group["last"] = weight.sum()
+            group["sum"] = weight.sum()
+            change = (group["sum"] - group["last"]).item()
+            group["lr"] = group["lr"] + change
+            group["last"] = group["sum"]
+            weight.mul_(0.5)
+        return weight.sum()
+
+    sums = [2.0, 1.0, 0.5, 0.25]
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        for number, value in enumerate(sums):
+            assert step().item() == value / 2
+            assert group["last"].item() == group["sum"].item() == value
+            assert group["lr"] == pytest.approx(0.1 + sums[number] - sums[0], abs=1e-12)

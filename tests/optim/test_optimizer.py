@@ -651,6 +651,20 @@ def test_parameters_that_cannot_be_iterated(params):
         jaxgrad.optim.SGD(params)
 
 
+def test_a_list_of_parameters_is_iterated_and_other_modules_are_refused():
+    """As in PyTorch 2.13."""
+    nn, weight = jaxgrad.nn, jaxgrad.nn.Parameter(jaxgrad.ones(1))
+    optimizer = jaxgrad.optim.SGD(nn.ParameterList([weight]), lr=0.5)
+    assert optimizer.param_groups[0]["params"] == [weight]
+    for module in (
+        nn.Linear(1, 1),
+        nn.ModuleList([nn.Linear(1, 1)]),
+        nn.ParameterDict({"a": weight}),
+    ):
+        with pytest.raises(TypeError, match=r"but got the module .*: pass its parameters"):
+            jaxgrad.optim.SGD(module)
+
+
 def test_one_beta():
     with pytest.raises(IndexError, match=r"betas must be a pair of numbers, not \(0.9,\)"):
         jaxgrad.optim.Adam([jaxgrad.ones(1, requires_grad=True)], betas=(0.9,))
