@@ -188,6 +188,8 @@ class LibraryHolder(InstanceHolder):
 
     def __init__(self, target, name):
         self.slots, self.stored = {}, set()
+        # their values, once there, stay
+        self.late = {name for name, value in own_dict(target).items() if is_late(value)}
         Holder.__init__(self, target, name)
 
     def contents(self, target):
@@ -205,7 +207,8 @@ class LibraryHolder(InstanceHolder):
         return bound, [name for name in removed if name in self.stored]
 
     def restore(self, besides=()):
-        super().restore({*besides, *(self.before.keys() | self.current().keys()) - self.stored})
+        unstored = (self.before.keys() | self.current().keys()) - self.stored
+        super().restore({*besides, *unstored, *self.late})
 
     def bind(self, target, name, value):
         (type.__setattr__ if isinstance(target, type) else super().bind)(target, name, value)

@@ -340,6 +340,22 @@ def test_a_method_that_the_function_replaces_for_a_while():
     assert torch.allclose(ONE.tanh(), torch.full((2,), math.tanh(1)))
 
 
+def test_methods_stay_that_a_failed_trace_uses_for_the_first_time(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "neg", methods.operator_method("neg", "neg"))
+    counts = types.SimpleNamespace(neg=0)
+
+    @torch.compile
+    def f(x):
+        assert type(x) is torch.Tensor
+        setattr(counts, "neg", counts.neg + 1)  # noqa: B010 - by its name
+        return x.neg().unique()  # whose size depends on numbers
+
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        values = [f(torch.tensor([3.0, 3.0])).tolist() for _ in range(3)]
+    assert values == [[-3.0]] * 3 and counts.neg == 3
+    assert torch.ones(1).neg().item() == -1
+
+
 def test_a_counter_on_the_class_of_tensors():
     def f(x):
         torch.Tensor.calls = getattr(torch.Tensor, "calls", 0) + 1
