@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..frontend.tensor_data import tensor as new_tensor
+from ..functions.dropout import native_dropout
 from ..late import LateModule
 from ..tape import torch_function
 from ..tape.tensor import Tensor
@@ -35,6 +36,33 @@ def values_of(tensor: Tensor) -> Tensor:
     """The array of a nested tensor, as a tensor that shares its memory."""
     with torch_function.DisableTorchFunctionSubclass():
         return ops.alias(tensor)
+
+
+def dropout_of(values, nested):
+    """`F.dropout` of a layout. values: gives the values of a nested tensor; nested: the nested
+    tensor of other values.
+
+    In training a number is drawn for each value, also where `p` is 0 or 1, as PyTorch does for
+    nested tensors, but not where it writes to the input.
+    """
+
+    def dropout(input, p=0.5, training=True, inplace=False):
+        functional.dropout(values(input), p, False)  # refuses probabilities
+        if inplace and (not training or p in (0, 1)):
+            return input.mul_(0) if training and p else input
+        result = nested(native_dropout(values(input), p, training)[0], input)
+        return input.copy_(result) if inplace else result
+
+    return dropout
+
+
+def native_dropout_of(values, nested):
+    """`native_dropout` of a layout, as `dropout_of`."""
+
+    def function(input, p, train):
+        return tuple([nested(part, input) for part in native_dropout(values(input), p, train)])
+
+    return function
 
 
 def wrapped_dim(dim: int, ndim: int) -> int:

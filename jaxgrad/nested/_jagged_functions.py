@@ -13,7 +13,15 @@ from ..frontend import factories, random
 from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
-from ._common import functional, is_same_size, padded_attention, values_of, wrapped_dim
+from ._common import (
+    dropout_of,
+    functional,
+    is_same_size,
+    native_dropout_of,
+    padded_attention,
+    values_of,
+    wrapped_dim,
+)
 from ._jagged import (
     FUNCTIONS,
     NestedTensor,
@@ -97,10 +105,6 @@ def unsqueeze(input, dim):
 
 def embedding(input, weight, *args, **kwargs):
     return like(functional.embedding(values_of(input), weight, *args, **kwargs), input)
-
-
-def dropout(input, p=0.5, training=True, inplace=False):
-    return like(functional.dropout(values_of(input), p, training), input)
 
 
 def _of_operands(name):
@@ -408,12 +412,16 @@ def __deepcopy__(input, memo):
 
 
 _FUNCTIONS = (
-    *(unbind, to_padded_tensor, sum, mean, unsqueeze, embedding, dropout, transpose, permute),
+    *(unbind, to_padded_tensor, sum, mean, unsqueeze, embedding, transpose, permute),
     *(view, unflatten, flatten, cat, matmul, scaled_dot_product_attention, item, grad),
     *(requires_grad_, copy_, __format__, __deepcopy__, chunk, l1_loss),
     *(stack, expand, expand_as),
 )
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
+FUNCTIONS |= {
+    "dropout": dropout_of(values_of, like),
+    "native_dropout": native_dropout_of(values_of, like),
+}
 FUNCTIONS |= {"reshape": view, "bmm": matmul, "__matmul__": matmul}
 FUNCTIONS |= {
     "equal": _equal,

@@ -12,8 +12,10 @@ from ..frontend import to as to_methods
 from ..tape import torch_function
 from ..tape.tensor import Tensor
 from ._common import (
+    dropout_of,
     functional,
     is_same_size,
+    native_dropout_of,
     padded_attention,
     unsupported,
     values_of,
@@ -298,9 +300,8 @@ def embedding(input, weight, *args, **kwargs):
     return joined(parts)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
-    result = strided(functional.dropout(packed(input), p, training), packed_places(input))
-    return copy_(input, result) if inplace else result
+def _of_packed(values, input):
+    return strided(values, packed_places(input))
 
 
 def scaled_dot_product_attention(
@@ -488,11 +489,15 @@ def _converted(name):
 _FUNCTIONS = (
     *(unbind, to_padded_tensor, transpose, permute, select, narrow, chunk, split),
     *(split_with_sizes, squeeze, unsqueeze, view, reshape, unflatten, flatten, cat, linear),
-    *(layer_norm, rms_norm, matmul, bmm, embedding, dropout, scaled_dot_product_attention),
+    *(layer_norm, rms_norm, matmul, bmm, embedding, scaled_dot_product_attention),
     *(masked_select, equal, copy_, detach, requires_grad_, contiguous, item, backward, grad),
     *(__getitem__, __iter__, __deepcopy__, __format__, __bool__, __float__),
 )
 FUNCTIONS |= {function.__name__: function for function in _FUNCTIONS}
+FUNCTIONS |= {
+    "dropout": dropout_of(packed, _of_packed),
+    "native_dropout": native_dropout_of(packed, _of_packed),
+}
 FUNCTIONS |= {"__int__": __float__, "__complex__": __float__, "is_same_size": is_same_size}
 FUNCTIONS |= {"__matmul__": matmul, "swapaxes": transpose, "swapdims": transpose}
 FUNCTIONS |= {name: _converted(name) for name in ("to", "cpu", "cuda", *to_methods.CONVERSIONS)}

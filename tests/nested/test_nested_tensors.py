@@ -360,3 +360,34 @@ def test_strides_and_equality():
     assert x.stride(-1) == 1 and x.transpose(1, 2).stride()[1:] == (1, 3)
     assert torch.equal(x, x.clone()) and not torch.equal(x, x + 1)
     assert not torch.equal(x, torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_dropout_draws_a_number_for_each_element(layout, inplace):
+    """The elements that torch 2.13 keeps, and the number that it draws next: it draws where p is 0
+    or 1 too, but not where it writes to the input. There it refuses other p.
+    """
+    kept = {0.0: [1] * 9, 0.5: [0, 0, 2, 0, 0, 0, 2, 2, 0], 1.0: [0] * 9}
+    for p, values in kept.items():
+        torch.manual_seed(0)
+        parts = [torch.ones(1, 3).double(), torch.ones(2, 3).double()]
+        nested = torch.nested.nested_tensor(parts, layout=layout, requires_grad=True)
+        copy = nested * 1
+        result = F.dropout(copy, p, inplace=inplace)
+        assert (result is copy) == inplace
+        assert torch.cat(result.unbind()).flatten().tolist() == values
+        draws = not inplace or p == 0.5
+        number = torch.rand(1, dtype=torch.float64).item()
+        assert number == (0.2882358921361502 if draws else 0.9700530018065531)
+        torch.cat(result.unbind()).sum().backward()
+        assert torch.cat(nested.grad.unbind()).flatten().tolist() == values
+
+
+def test_native_dropout_gives_the_mask_too():
+    """As torch 2.13 printed."""
+    torch.manual_seed(0)
+    nested = torch.nested.nested_tensor([torch.ones(1, 3), torch.ones(2, 3)], layout=torch.jagged)
+    values, mask = torch.native_dropout(nested.double(), 0.5, True)
+    assert values.values().flatten().tolist() == [0, 0, 2, 0, 0, 0, 2, 2, 0]
+    assert mask.values().tolist() == (values.values() != 0).tolist()
