@@ -1,6 +1,6 @@
 """Every random function of PyTorch on the CPU beside that of jaxgrad: numbers, and the state after.
 
-make oracle     (SEED=17 repeats a run: a failure names its seed)
+make oracle     (`--seed 17` repeats a run: a failure names its seed)
 
 .venv-torch/bin/python tests/oracle/live_random.py --seed 17 --runs 200 [PART OF A NAME]
 prints how many results are equal to the bit, equal within rounding, and different.
