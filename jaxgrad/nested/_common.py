@@ -47,10 +47,10 @@ def dropout_of(values, nested):
     """
 
     def dropout(input, p=0.5, training=True, inplace=False):
-        functional.dropout(values(input), p, False)  # refuses probabilities
+        dense = functional.dropout(values(input), p, False)  # refuses probabilities
         if inplace and (not training or p in (0, 1)):
             return input.mul_(0) if training and p else input
-        result = nested(native_dropout(values(input), p, training)[0], input)
+        result = nested(native_dropout(dense, p, training)[0], input)
         return input.copy_(result) if inplace else result
 
     return dropout

@@ -191,7 +191,7 @@ class Group(dict):
             self[name] = value
 
     def _put_back(self, options: dict):
-        """Hold the options of before, since nothing comes of a trace."""
+        """Hold these options again, since the trace is discarded."""
         dict.clear(self)
         dict.update(self, options)
 

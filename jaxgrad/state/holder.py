@@ -188,7 +188,7 @@ class LibraryHolder(InstanceHolder):
 
     def __init__(self, target, name):
         self.slots, self.stored = {}, set()
-        # their values, once there, stay
+        # the values that take the place of such descriptors stay when a trace is taken back
         self.late = {name for name, value in own_dict(target).items() if is_late(value)}
         Holder.__init__(self, target, name)
 
